@@ -120,7 +120,7 @@ bench-parts: $(VENV)/.ready-docs  ## Measure the parts of Demeanor on this machi
 	$(BIN)/python benchmarks/dashboard.py
 	[ ! -x .venv-harbor/bin/python ] || .venv-harbor/bin/python benchmarks/task_root.py
 
-bench-signal: $(VENV)/.ready-docs  ## Print the error rates in docs/statistics.md (WRITE=--write: replace them, and the plots)
+bench-signal: $(VENV)/.ready-docs  ## Check the error rates that reports state and docs/statistics.md shows (WRITE=--write: replace the latter)
 	$(BIN)/python benchmarks/error_rates.py $(WRITE)
 
 release-check: $(STAMP) machine  ## Build sdist and wheel, install the wheel in an empty environment, run the tutorial

@@ -1,9 +1,10 @@
-"""Print the tables of error rates in docs/statistics.md, and draw their plots: `make bench-signal`.
+"""Check the error rates that reports state and docs/statistics.md shows: `make bench-signal`.
 
     python benchmarks/error_rates.py [--write]
 
-With `--write` the tables and plots in docs/ are replaced. Figures of the gate are exact; those of the scan for changes
-are simulated with fixed seeds, so both are the same on every machine (about two minutes).
+Fails if a rate that a report states is not true (`printed_rates`), or if a table in docs/ is not what is calculated.
+With `--write` the tables and plots in docs/ are replaced. Figures of the gate are exact; others are simulated with
+fixed seeds, so both are the same on every machine (about three minutes).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import comparisons, gate_rules  # noqa: E402 - started as a script, this folder is not a package yet
+from benchmarks import comparisons, gate_rules, printed_rates  # noqa: E402 - started as a script, this folder is not a package yet
 from benchmarks.nightly_scan import draw, nights_to_first_alarm, scan  # noqa: E402
 from benchmarks.plots import Line, Panel, Point, plots  # noqa: E402
 
@@ -188,6 +189,7 @@ TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "false-alarms": ("statistics.md", false_alarm_table),
     "drops": ("statistics.md", drop_table),
     "dates": ("statistics.md", date_table),
+    "correlation": ("statistics.md", printed_rates.correlation_table),
 }
 """Name → the page that shows it, and how it is made."""
 
@@ -212,18 +214,23 @@ def _with_table(page: str, name: str, table: str) -> str:
 
 
 def main() -> None:
-    """Print all tables; with `--write`, put them and the plots into the docs."""
+    """Check all claims and print all tables; with `--write`, put them and the plots into the docs."""
+    problems = [f"stated {claim.stated}, true {claim.truth}: {claim.about}" for claim in printed_rates.broken()]
     for name, (page, make) in TABLES.items():
         text = "\n".join(make())
         print(f"\ndocs/{page}, {name}:\n\n{text}", flush=True)
+        stale = shown_table(name) != text.splitlines()
+        if stale and "--write" not in sys.argv:
+            problems.append(f"docs/{page}: the table {name} is not what is calculated now (WRITE=--write replaces it)")
         if "--write" in sys.argv:
-            shown_table(name)
             file = ROOT / "docs" / page
             old = file.read_text("utf-8")
             file.write_text(_with_table(old, name, text), "utf-8")
     for name, draw_plot in PLOTS.items() if "--write" in sys.argv else ():
         (ROOT / "docs/images" / name).write_text(draw_plot(), "utf-8")
         print(f"\ndocs/images/{name} written")
+    if problems:
+        raise SystemExit("\n".join(["", "These do not hold:", *problems]))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,9 @@ from benchmarks.comparison.trials import demeanor, project  # noqa: E402
 from tests.helpers.postgres_server import postgres_server  # noqa: E402
 from tests.helpers.runs import records  # noqa: E402
 
+from demeanor.config import Config  # noqa: E402
 from demeanor.core.values.record import RunInfo  # noqa: E402
+from demeanor.decide.promotion import NIGHTS  # noqa: E402
 from demeanor.reports.night.report import NightReport  # noqa: E402
 from demeanor.reports.night.terminal import night_terminal  # noqa: E402
 from demeanor.reports.night.workflow import make_night_report  # noqa: E402
@@ -89,7 +91,7 @@ def tally_of(cell: int, attempts: list[Row]) -> CellTally:
     nothing = CellTally(
         cell_id=cell, passed=0, failed=0, voided=0, attempts=0, seconds=0.0, turns=0, input_tokens=None,
         output_tokens=None, cost_usd=None, unpriced=0, uncounted=0, eval_hash=None, prompt_hash=None,
-        agent_version=None, fingerprint=None,
+        agent_version=None, fingerprint=None, model_hash=None,
     )  # fmt: skip
     return nothing.plus(before=[], new=attempts)
 
@@ -130,12 +132,12 @@ def two_writers(address: str, many: int) -> int:
 
 def report_of(history: SqlHistory) -> NightReport:
     """The last night and the seven before it, with the reasons of 20 failures."""
-    return make_night_report(history, find_past_run(history, None))
+    return make_night_report(history, find_past_run(history, None), Config(root=ROOT))
 
 
 def promote_reads(history: SqlHistory) -> None:
     """What `demeanor promote` reads."""
-    history.nightly_cells(10)
+    history.nightly_cells(NIGHTS)
     history.decisions()
 
 
@@ -144,7 +146,7 @@ def measure(history: SqlHistory, name: str) -> None:
     figures = {
         "nights": ("7 nights of all evals", best_of(5, lambda: history.nightly_cells(7))),
         "report": ("the report of a night", best_of(5, lambda: night_terminal(report_of(history)))),
-        "promote": ("promote: 10 nights, decisions", best_of(5, lambda: promote_reads(history))),
+        "promote": ("promote: 80 nights, decisions", best_of(5, lambda: promote_reads(history))),
         "history": ("one eval's history", best_of(5, lambda: history.eval_history("eval-123"))),
         "insert": ("insert, 8 trials at a time", insert(history.database, 8)),
     }

@@ -17,6 +17,7 @@ from scipy.special import gammaln, xlogy
 
 from demeanor.statistics.change import CANDIDATES, MEMORY, limit
 from demeanor.statistics.change_evidence import _AFTER, _ALIKE, _BEFORE, _EACH, _FLOOR, _ONE
+from demeanor.statistics.occasions import effective
 
 Array = NDArray[Any]
 
@@ -44,26 +45,39 @@ def nights_to_first_alarm(found: Scanned) -> float:
     return float(nights.sum() / alarmed.sum())
 
 
-def draw(rates: Sequence[float], histories: int, *, subjects: int = 1, trials: int = 3, seed: int = 1) -> Array:
+def draw(
+    rates: Sequence[float],
+    histories: int,
+    *,
+    subjects: int = 1,
+    trials: int = 3,
+    seed: int = 1,
+    correlation: float = 0.0,
+) -> Array:
     """Passed trials by history, subject and night, if every subject has the rate of the night."""
     rng = np.random.default_rng(seed)
-    return rng.binomial(trials, np.broadcast_to(rates, (histories, subjects, len(rates))))
+    of_night = np.broadcast_to(rates, (histories, subjects, len(rates)))
+    if correlation:
+        weight = (1 - correlation) / correlation
+        of_night = rng.beta(of_night * weight, (1 - of_night) * weight)
+    return rng.binomial(trials, of_night)
 
 
-def scan(passed: Array, *, trials: int = 3) -> Scanned:
+def scan(passed: Array, *, trials: int = 3, correlation: float = 0.0) -> Scanned:
     """All alarms; `passed` has one entry per history, subject and night."""
+    worth = round(effective(trials, correlation), 2)
     histories, subjects, nights = passed.shape
     before = np.zeros((histories, subjects, nights + 1), dtype=np.int64)
     np.cumsum(passed, axis=2, out=before[:, :, 1:])
-    limits = np.exp([limit(subjects, float(trials), known) for known in range(MEMORY + 1)])
+    limits = np.exp([limit(subjects, float(trials), known, worth) for known in range(MEMORY + 1)])
     starts = np.zeros((histories, subjects), dtype=np.int64)
     falls, rises = np.zeros((2, histories, nights), dtype=bool)
     for night in range(1, nights):
         end = night + 1
         begins = np.maximum(starts, end - MEMORY)
         splits = np.arange(max(1, end - CANDIDATES), end)
-        own = [_factors(before[:, one], begins[:, one], splits, end, trials) for one in range(subjects)]
-        fall, rise = _mixtures(before, begins, splits, end, trials, own)
+        own = [_factors(before[:, one], begins[:, one], splits, end, trials, worth) for one in range(subjects)]
+        fall, rise = _mixtures(before, begins, splits, end, trials, own, worth)
         fall_sum = np.where((passed[:, :, night] < trials).any(axis=1), fall.sum(axis=1), 0.0)
         rise_sum = rise.sum(axis=1)
         found = np.maximum(fall_sum, rise_sum) >= limits[end - begins.min(axis=1)]
@@ -90,14 +104,15 @@ def _restart(
 
 
 def _mixtures(
-    before: Array, begins: Array, splits: Array, end: int, trials: int, own: Sequence[tuple[Array, Array]]
+    before: Array, begins: Array, splits: Array, end: int, trials: int, own: Sequence[tuple[Array, Array]], worth: float
 ) -> tuple[Array, Array]:
     """The Bayes factors of a fall and of a rise, by history and first night."""
     if len(own) == 1:
         return own[0]
     oldest = begins.min(axis=1)
     pooled = begins == oldest[:, None]
-    alike = _factors((before * pooled[:, :, None]).sum(axis=1), oldest, splits, end, trials * pooled.sum(axis=1))
+    whole = (before * pooled[:, :, None]).sum(axis=1)
+    alike = _factors(whole, oldest, splits, end, trials * pooled.sum(axis=1), worth)
     known = np.stack([begins[:, one, None] < splits[None, :] for one in range(len(own))])
     number = np.maximum(1, known.sum(axis=0))
     mixed = []
@@ -110,10 +125,12 @@ def _mixtures(
     return mixed[0], mixed[1]
 
 
-def _factors(before: Array, begin: Array, splits: Array, end: int, trials: int | Array) -> tuple[Array, Array]:
+def _factors(
+    before: Array, begin: Array, splits: Array, end: int, trials: int | Array, worth: float
+) -> tuple[Array, Array]:
     """The Bayes factors of one series, by history and first night; 0 if the rate did not change in this direction."""
     trials = np.broadcast_to(trials, begin.shape)
-    logs = _logs(int(trials.max()) * MEMORY)
+    logs = _logs(int(trials.max()) * MEMORY, worth)
     rows = np.arange(len(begin))
     earlier = before[rows, begin]
     passed, judged = before[:, end] - earlier, (end - begin) * trials
@@ -151,8 +168,8 @@ def _sum(tables: tuple[Array, Array, Array, float], good: Array, bad: Array) -> 
 
 
 @lru_cache(maxsize=64)
-def _logs(most: int) -> _Logs:
-    counts = np.arange(most + 1)
+def _logs(most: int, worth: float) -> _Logs:
+    counts = np.arange(most + 1) * worth
 
     def marginal(a: float, b: float) -> tuple[Array, Array, Array, float]:
         return (
@@ -162,4 +179,4 @@ def _logs(most: int) -> _Logs:
             gammaln(a) + gammaln(b) - gammaln(a + b),
         )
 
-    return _Logs(own=xlogy(counts, np.maximum(counts, 1)), prior=marginal(*_BEFORE), flat=marginal(*_AFTER))
+    return _Logs(own=xlogy(counts, np.maximum(counts, 1e-9)), prior=marginal(*_BEFORE), flat=marginal(*_AFTER))

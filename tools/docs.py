@@ -124,15 +124,6 @@ def _label(line: str) -> str:
     return f"`{line[1:].split('`', maxsplit=1)[0].split(' ', maxsplit=1)[0].rstrip(',')}`"
 
 
-def verbs(_page: str) -> str:
-    """Every command with one line."""
-    from demeanor.cli.registry import NOTHING_ALONE, all_commands
-
-    commands = all_commands()
-    names = ((name, f"cli.md#demeanor-{name.replace(' ', '-')}") for name in commands if name not in NOTHING_ALONE)
-    return _table(("command", "what it does"), ((f"[`{name}`]({link})", commands[name]) for name, link in names))
-
-
 def schemas(_page: str) -> str:
     """Links to all JSON schemas."""
     links = (f"[{name.removesuffix('.schema.json')}]({name})" for name in schema_files())
@@ -236,24 +227,10 @@ def void_causes(_page: str) -> str:
 
 
 def packages(_page: str) -> str:
-    """Every package with the first line of its docstring, two levels deep, or three for plug-ins; commands have a table
-    of their own."""
-    found = (path.parent for path in sorted(SOURCE.rglob("__init__.py")) if path.parent != SOURCE)
-    names = ((folder, folder.relative_to(SOURCE)) for folder in found)
-    deep = {"commands": 0, "plugins": 3}
-    shown = [(folder, name) for folder, name in names if len(name.parts) <= deep.get(name.parts[0], 2)]
-    shown.append((SOURCE / "commands", Path("commands")))
-    rows = (
-        (f"`{name}/`", first_line(folder / "__init__.py")) for folder, name in sorted(shown, key=lambda one: one[1])
-    )
+    """Every package with the first line of its docstring, and each plug-in."""
+    folders = sorted(path.parent for path in [*SOURCE.glob("*/__init__.py"), *SOURCE.glob("plugins/*/__init__.py")])
+    rows = ((f"`{folder.relative_to(SOURCE)}/`", first_line(folder / "__init__.py")) for folder in folders)
     return _table(("package", "contents"), rows)
-
-
-def commands(_page: str) -> str:
-    """Every command with its modules."""
-    folders = sorted(path.parent for path in (SOURCE / "commands").glob("*/__init__.py"))
-    rows = ((f"`{folder.name.rstrip('_')}`", ", ".join(_modules(folder))) for folder in folders)
-    return _table(("command", "modules"), rows)
 
 
 def layers(_page: str) -> str:
@@ -267,14 +244,6 @@ def first_line(file: Path) -> str:
     """The first line of a module's docstring."""
     text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
     return text.split("\n\n")[0].replace("\n", " ")
-
-
-def _modules(folder: Path) -> Iterator[str]:
-    for path in sorted(folder.iterdir()):
-        if path.suffix == ".py" and path.name != "__init__.py":
-            yield f"`{path.stem}`"
-        elif (path / "__init__.py").is_file():
-            yield f"`{path.name}/`"
 
 
 def rules(_page: str) -> str:
@@ -369,7 +338,6 @@ def decisions(_page: str) -> str:
 
 PARTS: dict[str, Callable[[str], str]] = {
     "command-help": command_help,
-    "verbs": verbs,
     "coding-agents": coding_agents,
     "schemas": schemas,
     "readme-output": readme_output,
@@ -384,7 +352,6 @@ PARTS: dict[str, Callable[[str], str]] = {
     "ledger": ledger,
     "events": events,
     "packages": packages,
-    "commands": commands,
     "layers": layers,
     "decisions": decisions,
 }

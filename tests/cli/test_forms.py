@@ -57,7 +57,6 @@ def test_what_fits_is_accepted() -> None:
         ("report --eval e --all", "--all does not go with --eval"),
         ("report --eval e --brief 1", "--brief does not go with --eval"),
         ("report --eval e RUN", "--eval e: all runs are shown, so RUN=RUN does not fit"),
-        ("report --failures --across", "--across does not go with --failures"),
         ("report --brief 1 --json", "--brief N is markdown, not JSON"),
         ("report --metrics --format html", "--format html does not go with --metrics"),
         ("report a b", "2 runs: a, b\n  → name one, or add --metrics"),

@@ -224,3 +224,26 @@ def test_large_samples_are_quick_and_nearly_the_same() -> None:
     """They use Fisher's test, which is slightly more conservative."""
     assert p_drop((900, 1000), (800, 1000)) < 1e-8
     assert smallest_detectable_drop((0, 10), 10) is None
+
+
+def test_correlated_trials_of_a_run_are_weaker_evidence() -> None:
+    """Ten trials of one night may share a bad hour; ten nights of one trial each can't."""
+    sides = both((10, 0), (4, 6))
+    independent, correlated = (compare(*sides, correlation=rho).evals[0] for rho in (0.0, 0.4))
+    assert independent.outcome is CompareOutcome.REGRESSED
+    assert correlated.outcome is not CompareOutcome.REGRESSED
+    assert independent.p_value < correlated.p_value / 3 < 0.1
+    apart = [[night(n, 1, 0) for n in range(10)], [night(n, n % 5 < 2, n % 5 >= 2) for n in range(10, 20)]]
+    assert compare(*apart, correlation=0.4).evals[0].p_value == independent.p_value
+
+
+def test_the_interval_of_the_mean_knows_correlated_trials() -> None:
+    """With the same differences in every eval, only the counts say how uncertain the mean is."""
+    sides = ([night(n, 9, 1, eval=f"e{i}") for i in range(20)] for n in (0, 1))
+    base, new = (list(side) for side in sides)
+    independent, correlated = (compare(base, new, correlation=rho).suite for rho in (0.0, 0.2))
+    assert independent is not None
+    assert correlated is not None
+    assert independent.low is not None
+    assert correlated.low is not None
+    assert correlated.low < 1.5 * independent.low < 0

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from tests.golden.cases import GOOD_FIX, HELP, BrokenToyAgent, Project, ToyAgent, Versions
 from tests.golden.normalise import label, normalise, shape
 from tests.helpers.installed import installed_in
+from tests.helpers.versions import put_apart
 
 LENGTH = 64
 """The length of the path of every project: whatever the temp folder is called, lines break at the same place."""
@@ -163,6 +164,7 @@ def nights() -> dict[str, str]:
         script.write_text(SCRIPT.replace("HASTY = False", "HASTY = True"))
         s.run("nightly-fail-120.txt", "nightly", "--seed", "1", "--junit", "j.xml", code=1, stderr=True, COLUMNS="120")
         _kept(s)
+        put_apart(s.folder / "results")
         _looks(s)
         _second_looks(s)
         return s.texts
@@ -183,8 +185,8 @@ def _kept(s: Story) -> None:
     for name in ("run.json", "report.json", "summary.md", "ledger.jsonl"):
         s.keep(f"kept/{name}", (latest / name).read_text())
     trial = latest / "asks_before_deleting" / "native-quick" / "trial-1"
-    for name in ("log.txt", "trajectory.jsonl"):
-        s.keep(f"kept/{name}", (trial / name).read_text())
+    s.keep("kept/trial-1.log", trial.with_name("trial-1.log").read_text())
+    s.keep("kept/trajectory.jsonl", (trial / "trajectory.jsonl").read_text())
     s.keep("kept/workspace.diff", (trial.parents[2] / "saves_the_note/native-calm/trial-1/workspace.diff").read_text())
     with gzip.open(latest / "captures.jsonl.gz", "rt") as lines:
         captures = shape([json.loads(line) for line in lines])
@@ -236,15 +238,15 @@ def decisions() -> dict[str, str]:
         versions = Versions(s.project)
         s.quietly("nightly", "--json", "--trials", "1")
         s.repeat_night(9)
-        s.both("promote", "promote")
-        s.run("promote.json", "promote", "--json")
+        s.both("promote", "promote", "--rule", "classic")
+        s.run("promote.json", "promote", "--rule", "classic", "--json")
         s.run("gate.txt", "gate", "--policy", "all")
         s.run("gate-accept.json", "gate", "--policy", "all", "--json")
         latest = (s.folder / "results" / "latest").resolve()
         s.keep("kept/files.txt", s.listing(latest))
         s.keep("kept/gate.json", (latest / "gate.json").read_text())
         s.keep("kept/summary.md", (latest / "summary.md").read_text())
-        s.run("promote-apply.txt", "promote", "--apply", stderr=True)
+        s.run("promote-apply.txt", "promote", "--rule", "classic", "--apply", stderr=True)
         s.keep("promote-apply.diff", versions.git("diff", "evals"))
         versions.git("checkout", "--quiet", "--", ".")
         versions.git("switch", "--quiet", "-c", "worse")
@@ -257,8 +259,8 @@ def decisions() -> dict[str, str]:
         versions.git("switch", "--quiet", "main")
         versions.git("merge", "--quiet", "worse")
         s.quietly("nightly", "--json", "--trials", "1")
-        s.run("demote.txt", "promote", "--demote")
-        s.run("demote.json", "promote", "--demote", "--json")
+        s.run("demote.txt", "promote", "--demote", "--rule", "classic")
+        s.run("demote.json", "promote", "--demote", "--rule", "classic", "--json")
         return s.texts
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from demeanor.core.values.evidence import Spent
-from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.history import Night, PastRun, RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo
 from demeanor.reports.night.build import night_report
@@ -64,7 +64,7 @@ def report_of(cells: list[RunCell], **last: Any) -> NightReport:
     days = sorted({int(cell.started[8:10]) for cell in cells})
     runs = [a_night(day) for day in days]
     runs[-1] = replace(runs[-1], info=replace(runs[-1].info, **last))
-    return night_report(runs, cells)
+    return night_report([Night(runs=(run,)) for run in runs], cells)
 
 
 def one_row(words: str, **more: Any) -> Any:

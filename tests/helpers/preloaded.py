@@ -215,7 +215,7 @@ def _server(parent: int, name: str) -> str:
         listener.bind(address)
         listener.listen(64)
         command = [sys.executable, "-m", __name__, str(listener.fileno()), name]
-        env = {"PATH": os.environ["PATH"]}
+        env = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
         program = subprocess.Popen(
             command, cwd=REPOSITORY, env=env, pass_fds=[listener.fileno()], stdin=subprocess.PIPE
         )

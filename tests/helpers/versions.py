@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 from tests.helpers.harbor_tasks import greet, rewarding, write
@@ -65,41 +65,22 @@ def date_run(folder: Path, started: str) -> None:
         database.execute("UPDATE runs SET started = ? WHERE uid = ?", (started, noted["run"]["uid"]))
 
 
-class Versions:
-    """The project, with methods to change it."""
+def put_apart(results: Path) -> None:
+    """Let the runs in a folder have started on days of their own, the last one today."""
+    runs = sorted(path for path in results.glob("2*") if path.is_dir())
+    for days, folder in enumerate(reversed(runs[:-1]), 1):
+        started = datetime.fromisoformat(json.loads((folder / "run.json").read_text())["run"]["started"])
+        date_run(folder, (started - timedelta(days=days)).isoformat(timespec="seconds"))
+
+
+class Nights:
+    """A project in git with nightly runs, each on a day of its own, long ago."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.folder = project.folder
-        self.count = self.folder.parent / "count"
-        self._saved = self.folder.parent / "saved"
-        project.write(agent__agent_sh=AGENT, demeanor_toml=CONFIG % self.count, evals__eval_a_py=EVALS)
-        (self.folder / "agent" / "agent.sh").chmod(0o755)
-        (self.folder / "Makefile").write_text(MAKEFILE)
-        (self.folder / ".gitignore").write_text("results/\nbin/\n__pycache__/\n")
-        self.git("init", "--quiet", "--initial-branch=main")
         self.days = 0
-        self.behave("p")
-        self.commit()
-
-    def save(self) -> None:
-        """Save the project as it is now, for `restore`."""
-        shutil.copytree(self.folder, self._saved, symlinks=True)
-
-    def restore(self) -> None:
-        """Undo whatever was done to the project since `save`. Its paths stay the same, as the history needs it."""
-        shutil.rmtree(self.folder)
-        shutil.copytree(self._saved, self.folder, symlinks=True)
-        shutil.rmtree(self.count)
-        self.count.mkdir()
-
-    def behave(self, plan: str) -> None:
-        """Set the plan of the agent, one letter per trial, and build it."""
-        (self.folder / "agent" / "plan").write_text(plan)
-        for old in self.count.glob("*"):
-            old.rmdir()
-        self.count.mkdir(exist_ok=True)
-        subprocess.run(["make", "--silent", "build"], cwd=self.folder, check=True)
+        self.git("init", "--quiet", "--initial-branch=main")
 
     def git(self, *words: str) -> str:
         """Run git; returns its output."""
@@ -146,6 +127,43 @@ class Versions:
     def day(self, number: int) -> str:
         """The time of the night of a day."""
         return f"{date(2020, 1, 1) + timedelta(days=number)}T01:00:00+00:00"
+
+
+class Versions(Nights):
+    """The project whose agent follows a plan, with methods to change it."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(project)
+        self.count = self.folder.parent / "count"
+        self._saved = self.folder.parent / "saved"
+        self._saved_days = 0
+        project.write(agent__agent_sh=AGENT, demeanor_toml=CONFIG % self.count, evals__eval_a_py=EVALS)
+        (self.folder / "agent" / "agent.sh").chmod(0o755)
+        (self.folder / "Makefile").write_text(MAKEFILE)
+        (self.folder / ".gitignore").write_text("results/\nbin/\n__pycache__/\n")
+        self.behave("p")
+        self.commit()
+
+    def save(self) -> None:
+        """Save the project as it is now, for `restore`."""
+        self._saved_days = self.days
+        shutil.copytree(self.folder, self._saved, symlinks=True)
+
+    def restore(self) -> None:
+        """Undo whatever was done to the project since `save`. Its paths stay the same, as the history needs it."""
+        shutil.rmtree(self.folder)
+        shutil.copytree(self._saved, self.folder, symlinks=True)
+        shutil.rmtree(self.count)
+        self.count.mkdir()
+        self.days = self._saved_days
+
+    def behave(self, plan: str) -> None:
+        """Set the plan of the agent, one letter per trial, and build it."""
+        (self.folder / "agent" / "plan").write_text(plan)
+        for old in self.count.glob("*"):
+            old.rmdir()
+        self.count.mkdir(exist_ok=True)
+        subprocess.run(["make", "--silent", "build"], cwd=self.folder, check=True)
 
     def add_task(self, *, reward: int = 1) -> None:
         """Add a task for the oracle agent, with a program in place of Harbor and no container engine."""

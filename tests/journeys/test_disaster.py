@@ -227,7 +227,7 @@ def test_a_provider_that_is_down_voids_and_the_run_is_resumed_when_it_is_back(pr
     }
     folders = {record["folder"] for record in ledger(project)}
     assert len(folders) == 6
-    assert all((project.folder / "results/latest" / str(folder) / "log.txt").is_file() for folder in folders)
+    assert all((project.folder / "results/latest" / f"{folder}.log").is_file() for folder in folders)
     assert [record["attempt"] for record in ledger(project) if record["spent"].get("cost_usd")] == [3, 3]  # type: ignore[attr-defined]
 
 

@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 
 from demeanor.agents.registry import make_agent
+from demeanor.commands.fix.artifacts import FIXES
 from demeanor.config.config import read_config
 from demeanor.core.values import errors
 from demeanor.gateway.script import load_script
+from demeanor.results.ci_runs import DOWNLOADS
 from demeanor.runner.selection import collect_evals
+from demeanor.store.runs.judge_answers import FILE as ANSWERS
+from demeanor.store.runs.run_dirs import REJUDGED
 from tests.helpers.project import Project
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,19 +48,39 @@ def test_the_tutorial_works_when_pasted(project: Project):
     assert printed.index("what_it_should_do is not written yet") < printed.index("ok     does_what_it_says")
 
 
-@pytest.mark.parametrize(
-    ("page", "expected"),
-    [
-        ("judges.md", "ok     asks_politely"),
-        ("users.md", "asks_for_the_colour"),
-        ("test-your-agent.md", "there is no 'notes.txt'"),
-    ],
-)
-def test_the_examples_of_a_page_work_when_pasted(project: Project, page: str, expected: str):
+PASTED = {
+    "judges.md": "ok     asks_politely",
+    "test-your-agent.md": "there is no 'notes.txt'",
+    "users.md": "asks_for_the_colour",
+}
+"""Page → what is seen."""
+
+
+@pytest.mark.parametrize("page", PASTED)
+def test_the_examples_of_a_page_work_when_pasted(project: Project, page: str):
     """Into a project that `demeanor init` made, as the page says."""
     printed = paste(project, page, before="git init --quiet\ndemeanor init --ci none\n")
-    assert expected in printed
+    assert PASTED[page] in printed
     assert "FAULT" not in printed
+
+
+def test_every_page_with_bash_is_pasted():
+    """test_docs_commands.py tests the commands of `console` blocks."""
+    pages = {path.name for path in (ROOT / "docs").glob("*.md") if "```bash\n" in path.read_text()}
+    assert pages == {*PASTED, "tutorial.md"}
+
+
+SENTENCE = "A change is gated by its `ALWAYS_PASSES` evals, and by every eval that it adds or edits."
+OTHERWISE = re.compile(r"[Oo]nly `?ALWAYS_PASSES`?[^.|]*block|`ALWAYS_PASSES`[^.|]*blocks? merge")
+
+
+def test_what_gates_a_change_is_said_in_one_sentence():
+    """On the pages that say it; no page says something else. test_gate.py shows that it is true."""
+    pages = [path for path in PAGES if path.parent.name != "decisions"]
+    texts = {path.name: re.sub(r"\[(\w+)\](?![(:])", r"\1", " ".join(path.read_text().split())) for path in pages}
+    said = {name for name, text in texts.items() if SENTENCE in text}
+    assert said >= {"README.md", "index.md", "tutorial.md", "ci.md", "decide.md", "from-gemini-cli.md"}
+    assert [name for name, text in texts.items() if name != "CHANGELOG.md" and OTHERWISE.search(text)] == []
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
@@ -89,8 +113,17 @@ def test_every_error_has_a_section():
 @pytest.mark.parametrize(
     "name",
     [
-        *("agents.md", "compare.md", "configuration.md", "decide.md", "extend.md", "fix.md", "gateway.md"),
-        *("models.md", "nightly.md", "scale.md", "secrets.md", "store.md", "test-your-agent.md"),
+        *(
+            "agents.md",
+            "compare.md",
+            "configuration.md",
+            "decide.md",
+            "extend.md",
+            "fix.md",
+            "from-cline.md",
+            "from-gemini-cli.md",
+        ),
+        *("gateway.md", "models.md", "nightly.md", "sandboxes.md", "scale.md", "store.md", "test-your-agent.md"),
     ],
 )
 def test_configurations_in_the_docs_are_valid(tmp_path: Path, name: str):
@@ -125,3 +158,85 @@ def test_every_page_starts_with_its_purpose_and_a_command(page: Path):
     assert re.match(r"([A-Z*[]|`[^`])", rest), f"{page.name}: the first line is not a sentence"
     if page.name != "tutorial.md":
         assert re.search(r"^```(bash|console|python)$", start, re.M), f"{page.name}: no command at the start"
+
+
+QUICK_COMMANDS = """
+demeanor run
+demeanor run --model claude-sonnet-4-20250514
+demeanor run --scenario 01-create-file
+demeanor run --trials 1
+"""
+LISTED_ELSEWHERE = {DOWNLOADS, FIXES, REJUDGED, ANSWERS, "trajectory.jsonl"}
+"""What other commands than a run and a gate write, or only a run of an agent that tells what it does."""
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A folder of scenarios for an agent that does nothing, with a build command, after a gate and some runs."""
+    project = Project(tmp_path_factory.mktemp("smoke") / "project")
+    scenario = '{"prompt": "Write hello.txt.", "expectedFiles": ["hello.txt"]}'
+    names = ("01-create-file", "02-edit-file")
+    project.write(**{f"evals__{name}__config_json": scenario for name in names})
+    project.write(evals__eval_easy_py=EASY)
+    project.write(demeanor_toml=IDLE)
+    gate = project.demeanor("gate", "--policy", "all")
+    assert gate.returncode == 1, gate.stderr
+    for line in QUICK_COMMANDS.strip().splitlines():
+        ran = project.demeanor(*line.split()[1:])
+        assert ran.returncode == 1, ran.stderr
+    return project
+
+
+IDLE = """\
+subjects = ["idle"]
+sandbox = "none"
+build = ["true"]
+[agents.idle]
+adapter = "command"
+command = ["sh", "-c", "printf done; test ! -f a.txt || echo b >> a.txt", "{prompt}"]
+"""
+EASY = """\
+from demeanor import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="Say something.", files={"a.txt": "a"})
+def fails_with_a_file(rig, result):
+    assert rig.workspace["a.txt"].text == "b"
+"""
+
+
+def test_the_files_of_a_run_are_where_smoke_tests_look_for_them(smoke: Project):
+    """`latest`, the log of a trial, and the workspace of a failed one: there also if it is empty, and then says so."""
+    summary = smoke.folder / "results/latest/summary.md"
+    assert "01-create-file" in summary.read_text()
+    cell = smoke.folder / "results/latest/01-create-file/idle"
+    assert "done" in (cell / "trial-1.log").read_text()
+    assert (cell / "workspace-trial-1/EMPTY").read_text() == "The trial left no file in its workspace.\n"
+    other = smoke.folder / "results/latest/fails_with_a_file/idle/workspace-trial-1"
+    assert [path.name for path in other.iterdir()] == ["a.txt"]
+    runs = sorted(path for path in (smoke.folder / "results").iterdir() if path.name.startswith("2"))
+    trials = [len(list(path.glob("*/*/trial-?.log"))) for path in runs[1:]]
+    assert trials == [9, 9, 3, 3]
+
+
+def test_the_files_that_the_docs_list_exist(smoke: Project):
+    """Neither is a file listed that no command writes, nor is one left out."""
+    tree = re.search(r"```text\nresults/\n(.*?)```", (ROOT / "docs/store.md").read_text(), re.S)
+    assert tree
+    listed: set[str] = set()
+    for line in tree[1].splitlines():
+        names, _, about = line.lstrip("├└│─ ").partition("  ")
+        listed |= {name.rstrip("/") for name in names.partition(" →")[0].split(", ")}
+        listed |= set(re.findall(r"gate\.json|trajectory\.jsonl|workspace\.diff|EMPTY", about))
+    results = smoke.folder / "results"
+    written = {_shown(path.relative_to(results).parts) for path in results.rglob("*")}
+    assert {name for name in listed if not name.startswith("2")} - LISTED_ELSEWHERE == written - {"", "a.txt"}
+    assert listed >= LISTED_ELSEWHERE
+
+
+def _shown(parts: tuple[str, ...]) -> str:
+    """How the docs show a file or folder; empty if they have one line for all of its kind."""
+    if len(parts) == 1:
+        return "" if parts[0].startswith("2") else parts[0]
+    if "." in parts[1] or parts[1] == "starts":
+        return parts[1]
+    return "<eval>/<subject>" if len(parts) <= 3 else re.sub(r"trial-\d", "trial-1", parts[-1])

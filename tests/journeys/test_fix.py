@@ -240,39 +240,6 @@ def test_an_eval_that_passes_is_not_fixed(toy: BrokenToyAgent):
     assert done.stdout.startswith("Nothing to fix: 1 eval")
 
 
-RATE_FIXER = """
-[agents.fixer]
-adapter = "command"
-command = ["sh", "-c", "printf p > agent/plan", "{prompt}"]
-
-[fix]
-fixer = "fixer"
-allowed = ["agent/plan"]
-"""
-
-
-def test_a_pass_rate_that_fell_is_fixed_and_a_named_eval_is_always_investigated(project: Project):
-    """From 100 to 67 %, which the policy tolerates, so nothing was rejected: that is what a fix is for."""
-    versions = Versions(project)
-    with (versions.folder / "demeanor.toml").open("a") as file:
-        file.write(RATE_FIXER)
-    versions.commit()
-    night = ("nightly", "-k", "usually")
-    assert project.demeanor(*night).returncode == 0
-    named = project.demeanor("fix", "usually", "--json")
-    assert (named.returncode, json.loads(named.stdout)["outcome"]) == (0, "passes")
-    assert "demeanor fix usually --trials 20" in named.stdout
-    versions.behave("ppf")
-    versions.commit()
-    assert "2 of 3 passed" in project.demeanor(*night).stdout
-    versions.behave("ppf")
-    done = project.demeanor("fix", "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    (tried,) = json.loads(done.stdout)["rounds"]
-    (cell,) = tried["cells"]
-    assert (cell["before"]["passed"], cell["after"]["passed"], tried["outcome"]) == (2, 3, "fixed")
-
-
 def test_a_patch_is_applied_whole_or_not_at_all(toy: BrokenToyAgent):
     """If the file was changed meanwhile, nothing is applied; the patch is still there. It also changes a comment, which
     is not in the prompt as sent, so it was built at once, and the report says why it was not tried on the wire."""

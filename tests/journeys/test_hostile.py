@@ -59,7 +59,7 @@ def test_nothing_an_agent_writes_reaches_a_reader_unescaped(evil: Project) -> No
     trace = evil.demeanor("trace")
     assert trace.returncode == 0, trace.stderr
     results = evil.folder / "results/latest"
-    log = next(results.rglob("log.txt")).read_text()
+    log = next(results.rglob("trial-*.log")).read_text()
     summary, junit = (results / "summary.md").read_text(), (evil.folder / "junit.xml").read_text()
     report = (results / "report.json").read_text()
     for text in (ran.stdout, ran.stderr, trace.stdout, log, summary, junit, report):

@@ -12,6 +12,7 @@ from xml.etree.ElementTree import XML
 import pytest
 
 from tests.helpers.project import Project
+from tests.helpers.versions import put_apart
 
 EVALS = """\
 from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
@@ -60,6 +61,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (project.folder / "quick.py").write_text(SCRIPT.replace("HASTY = False", "HASTY = True"))
     (project.folder / "evals/eval_files.py").write_text(EVALS.replace('"buy milk" in', '"milk" in'))
     assert project.demeanor("nightly").returncode == 1
+    put_apart(project.folder / "results")
     return project
 
 
@@ -88,7 +90,7 @@ def test_terminal_report(nights: Project, width: int):
     assert "▼ −100" in text
     assert "█–◆◇█" in text
     assert "█–◇█" in text
-    assert "model or settings" in text
+    assert " model " in text
     assert max(len(line) for line in text.splitlines() if not line.startswith("  $ ")) <= width
     assert "demeanor trace asks_before_deleting/native:quick/1 --run" in text
 
@@ -180,7 +182,7 @@ def test_metrics_of_runs_and_files(nights: Project, tmp_path: Path):
     assert "3  behaviour" in latest.stdout
     assert "0  unclassified" in latest.stdout
     runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
-    found = json.loads(nights.demeanor("report", "--metrics", *runs, "--k", "5", "--across", "--json").stdout)
+    found = json.loads(nights.demeanor("report", "--metrics", *runs, "--k", "5", "--json").stdout)
     asks = found["rows"][[row["tally"]["eval"] for row in found["rows"]].index("asks_before_deleting")]
     assert (asks["tally"]["passed"], asks["tally"]["failed"], asks["tally"]["voided"]) == (3, 3, 1)
     assert asks["flakiness"] == 1.0
@@ -188,14 +190,14 @@ def test_metrics_of_runs_and_files(nights: Project, tmp_path: Path):
     (tmp_path / "known.yaml").write_text(
         "version: 1\npatterns:\n  - {name: hasty, pattern: 'did not ask', category: provider_bug}\n"
     )
+    (nights.folder / "results/night.html").write_text(report(nights, "--format", "html"))
+    (nights.folder / "results/night.xml").write_text(report(nights, "--format", "junit"))
     shown = sorted((nights.folder / "results").iterdir())
     assert {"demeanor.db", "latest"} <= {path.name for path in shown}
-    everything = json.loads(
-        nights.demeanor("report", "--metrics", *map(str, shown), "--k", "5", "--across", "--json").stdout
-    )
+    everything = json.loads(nights.demeanor("report", "--metrics", *map(str, shown), "--k", "5", "--json").stdout)
     assert (everything["sources"], everything["rows"]) == (found["sources"], found["rows"])
     globbed = [str(path.relative_to(nights.folder)) for path in shown]  # as `results/*` in a shell
-    again = json.loads(nights.demeanor("report", "--metrics", *globbed, *runs, "--k", "5", "--across", "--json").stdout)
+    again = json.loads(nights.demeanor("report", "--metrics", *globbed, *runs, "--k", "5", "--json").stdout)
     assert (again["sources"], again["rows"]) == (found["sources"], found["rows"])
     xml = nights.folder / "junit.xml"
     xml.write_text(report(nights, "--format", "junit"))
@@ -204,7 +206,7 @@ def test_metrics_of_runs_and_files(nights: Project, tmp_path: Path):
     assert "hasty" in read.stdout
 
 
-def test_trials_of_different_models_are_combined_only_on_request(nights: Project):
+def test_trials_of_different_models_are_not_combined(nights: Project):
     """In every form and format of `report`; means are of the latest version."""
     runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
     found = json.loads(nights.demeanor("report", "--metrics", *runs, "--json").stdout)
@@ -218,17 +220,13 @@ def test_trials_of_different_models_are_combined_only_on_request(nights: Project
     quick = next(one for one in found["summaries"] if one["subject"] == "native:quick")
     assert quick["rate"]["value"] == 0.5, "one eval at 100 %, the other at 0 %, as in the last night"
     words = ("report", "--eval", "asks_before_deleting", "--subject", "native:quick")
-    apart, across = nights.demeanor(*words).stdout, nights.demeanor(*words, "--across").stdout
-    assert "0 % [0–56], 0 of 3 in 1 run" in apart
-    assert "50 % [19–81], 3 of 6 in 2 runs, across ◆" in across
+    assert "0 % [0–56], 0 of 3 in 1 run" in nights.demeanor(*words).stdout
     assert "◆" in report(nights, "--format", "html")
     for kind in ("terminal", "markdown", "junit"):
         shown = report(nights, "--format", kind, "--all", COLUMNS="200")
         assert "since ◆" in shown, kind
         assert "across ◆" not in shown
-        assert "across ◆" in report(nights, "--format", kind, "--across", "--all", COLUMNS="200"), kind
-    assert "since the last ◆ or ◇." in report(nights, "--format", "markdown")
-    assert "since the last ◇, also across ◆." in report(nights, "--format", "markdown", "--across")
+    assert "since the last ◇ or change of the model." in report(nights, "--format", "markdown")
 
 
 def test_without_runs_the_message_has_a_remedy(project: Project):

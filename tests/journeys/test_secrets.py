@@ -117,7 +117,7 @@ def test_no_secret_is_written_to_disk(leaky: Project) -> None:
         assert base64.b64encode(shape.encode())[:-4] not in kept, f"{shape} in a capture"
     names = {path.name for path in (leaky.folder / "results").rglob("*")}
     assert {
-        "log.txt",
+        "trial-1.log",
         "workspace.diff",
         "out.bin",
         "kept.txt",

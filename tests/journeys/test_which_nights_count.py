@@ -49,13 +49,13 @@ def gate_row(versions: Versions, *words: str) -> dict[str, Any]:
 
 
 def candidates(versions: Versions, *words: str) -> dict[str, dict[str, Any]]:
-    done = versions.project.demeanor("promote", "--json", *words)
+    done = versions.project.demeanor("promote", "--rule", "classic", "--json", *words)
     assert done.returncode == 0, done.stderr
     return {one["eval"]: one for one in json.loads(done.stdout)["candidates"]}
 
 
-def test_branches_changes_and_repetitions_do_not_count(versions: Versions):
-    """Neither for a promotion nor as baseline; the report says which runs were left out, and which branch it shows."""
+def test_branches_and_changes_do_not_count_and_repetitions_are_added_up(versions: Versions):
+    """For a promotion and as baseline; the report says which runs were left out, and which branch it shows."""
     versions.nights(2)
     versions.night(day=versions.days)  # a second run on the same day
     versions.git("switch", "--quiet", "-c", "feature")
@@ -70,19 +70,44 @@ def test_branches_changes_and_repetitions_do_not_count(versions: Versions):
     )
     versions.nights(1)
     (versions.folder / "evals" / "eval_new.py").unlink()
-    found = json.loads(versions.project.demeanor("promote", "--json").stdout)
+    found = json.loads(versions.project.demeanor("promote", "--rule", "classic", "--json").stdout)
     assert found["nights"] == 2
     assert found["notes"] == [
         "3 nightly runs not counted: 1 on branch feature, 2 with uncommitted changes; nights are clean runs on main"
     ]
-    assert found["candidates"][0]["counts"] == {"writer": [2, 2]}
+    assert found["candidates"][0]["counts"] == {"writer": [3, 3]}
     past = gate_row(versions)["past"]
-    assert (past["nights"], past["passed"]) == (2, 2)
+    assert (past["nights"], past["passed"]) == (2, 3)
     shown = versions.project.demeanor("report", "--branch", "feature")
     assert " on feature" in shown.stdout.splitlines()[2], shown.stderr
     assert "there are no nights before this run" in shown.stdout
     unknown = versions.project.demeanor("report", "--branch", "featrue")
     assert (unknown.returncode, "did you mean 'feature'?" in unknown.stderr) == (2, True)
+
+
+def test_a_night_that_will_not_count_says_so_when_it_ends(versions: Versions):
+    """On another branch, with changes, with too few trials, or where git can't read the repository; which the doctor
+    tells as well. Otherwise it says nothing."""
+
+    def told(*words: str) -> str:
+        done = versions.project.demeanor("nightly", "--no-build", "-k", "usually", *words, COLUMNS="300")
+        return "\n".join(line for line in done.stdout.splitlines() if "night" in line or "git can't" in line)
+
+    config = versions.folder / "demeanor.toml"
+    assert "no night" not in told("--trials", "1")
+    assert "not count" not in told("--trials", "1")
+    config.write_text(config.read_text().replace("min_trials = 1\n", "trials = 3\n"))
+    assert "it ran with uncommitted changes; nights are clean runs on main" in told()
+    versions.commit()
+    assert "no night for 1 cell with too few judged trials (min_trials): usually/writer" in told("--trials", "1")
+    versions.git("switch", "--quiet", "-c", "feature")
+    assert "does not count as a night: it ran on branch feature" in told()
+    (versions.folder / ".git" / "HEAD").write_text("nonsense")
+    text = told()
+    assert "git can't read the repository, so the run has no commit and no branch: " in text
+    assert "it ran without a commit" in text
+    doctor = versions.project.demeanor("doctor")
+    assert (doctor.returncode, "git can't read it" in doctor.stdout) == (1, True)
 
 
 def test_a_night_with_too_few_judged_trials_does_not_count(versions: Versions):
@@ -97,26 +122,22 @@ def test_a_night_with_too_few_judged_trials_does_not_count(versions: Versions):
     assert gate_row(versions)["past"]["nights"] == 1
 
 
-def test_a_change_of_the_subject_starts_again_unless_asked(versions: Versions):
-    """Ten nights of two subjects are not ten nights of one."""
+def test_a_change_of_the_subject_is_marked_and_starts_nothing_again(versions: Versions):
+    """Ten nights on main, whatever was merged in between. A comparison takes one version of each side."""
     config = versions.folder / "demeanor.toml"
     versions.nights(6)
     config.write_text(config.read_text().replace("env = {", 'env = { MODE = "new",'))
     versions.commit()
     versions.nights(4)
     found = candidates(versions)["usually"]
-    assert (found["answer"], found["distance"]) == ("wait", 6)
+    assert (found["answer"], found["distance"]) == ("promote", 0)
     assert [change["part"] for change in found["changes"]] == ["subject"]
     past = gate_row(versions)["past"]
-    assert (past["nights"], past["left_out"]) == (4, 6)
-    settings = config.read_text()
-    config.write_text(settings.replace("[nightly]\n", "[nightly]\nacross = true\n"))
-    assert candidates(versions)["usually"]["answer"] == "promote"
-    past = gate_row(versions)["past"]
-    assert (past["nights"], len(past["fingerprints"])) == (10, 2)
-    config.write_text(settings)
+    assert (past["nights"], past["left_out"], len(past["fingerprints"])) == (10, 0, 2)
     shown = versions.project.demeanor("gate", "--no-build", "-k", "usually", COLUMNS="120")
-    assert "4/4 in 4 nights since ◆" in shown.stdout
+    assert "10/10 in 10 nights across ◆" in shown.stdout
+    history = versions.project.demeanor("report", "--eval", "usually", COLUMNS="120")
+    assert "10 of 10 in 10 runs, across ◆" in history.stdout
     versions.git("switch", "--quiet", "-c", "feature")
     config.write_text(config.read_text().replace('"new"', '"newer"'))
     versions.commit()
@@ -138,7 +159,7 @@ def test_the_evidence_of_a_promotion_names_commits_branch_and_trials(versions: V
     versions.commit("Another")
     versions.nights(5)
     first, last = (commit[:12] for commit in reversed(versions.git("rev-list", "--all").split()))
-    done = versions.project.demeanor("promote", COLUMNS="200")
+    done = versions.project.demeanor("promote", "--rule", "classic", COLUMNS="200")
     assert f"7 trials, at least 1 per night and subject, 2 commits, {first} to {last} on main" in done.stdout
     assert "For 1 trial a night, 1 subject" in done.stdout
     one = candidates(versions)["usually"]
@@ -185,11 +206,11 @@ def test_several_names_are_promoted_together_or_not_at_all(versions: Versions):
     versions.nights(10)
     before = versions.evals.read_text()
     results = sorted((versions.folder / "results").iterdir())
-    early = versions.project.demeanor("promote", "--apply", "usually", "always")
+    early = versions.project.demeanor("promote", "--rule", "classic", "--apply", "usually", "always")
     assert (early.returncode, "its policy is not USUALLY_PASSES" in early.stderr) == (2, True)
     assert (versions.evals.read_text(), sorted((versions.folder / "results").iterdir())) == (before, results)
     versions.behave("fp")  # only the first trial fails, whichever eval it is of
-    failed = versions.project.demeanor("promote", "--apply", "usually", "sometimes")
+    failed = versions.project.demeanor("promote", "--rule", "classic", "--apply", "usually", "sometimes")
     assert failed.returncode == 1, failed.stderr
     assert versions.evals.read_text() == before
     why, other = failed.stdout.splitlines()[-2:]
@@ -201,7 +222,7 @@ def test_several_names_are_promoted_together_or_not_at_all(versions: Versions):
     )
     assert "without a recorded promotion" not in versions.project.demeanor("validate").stdout
     versions.behave("p")
-    done = versions.project.demeanor("promote", "--apply", "usually", "sometimes")
+    done = versions.project.demeanor("promote", "--rule", "classic", "--apply", "usually", "sometimes")
     assert done.returncode == 0, done.stderr
     assert versions.evals.read_text() == before.replace("USUALLY_PASSES,prompt", "ALWAYS_PASSES,prompt")
     assert versions.project.demeanor("validate").returncode == 0
@@ -227,7 +248,7 @@ def test_evals_of_a_loop_are_promoted_together(versions: Versions):
         "computed": "wait",
     }
     assert "the policy is computed" in found["computed"]["missing"][0]
-    done = versions.project.demeanor("promote", "--apply", "writes one", "again two")
+    done = versions.project.demeanor("promote", "--rule", "classic", "--apply", "writes one", "again two")
     assert done.returncode == 0, done.stdout + done.stderr
     text = versions.evals.read_text()
     assert text == LOOP.replace("[eval_test(USUALLY", "[eval_test(ALWAYS").replace(

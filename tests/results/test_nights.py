@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import read_config
-from demeanor.core.values.history import PastRun
+from demeanor.core.values.history import Night, PastRun
 from demeanor.core.values.record import RunInfo
 from demeanor.results.nights import NightFilter, count_nights, night_filter
 from tests.vcs.test_commit_range import Repository
@@ -52,7 +52,7 @@ def test_every_night_counts_outside_a_repository(tmp_path: Path) -> None:
     rules = night_filter(read_config(tmp_path))
     assert (rules.in_repository, rules.needed(None)) == (False, 2)
     odd = run("a", commit=None, branch=None, dirty=None)
-    assert count_nights([odd], rules).nights == (odd,)
+    assert count_nights([odd], rules).nights == (Night(runs=(odd,)),)
 
 
 @pytest.mark.parametrize(

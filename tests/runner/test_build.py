@@ -37,11 +37,13 @@ def test_everything_that_may_change_the_agent_is_built(builds: Builds):
 
 
 def test_results_do_not_count_as_changes(builds: Builds):
-    """They change with every run, whether git ignores them or not."""
+    """Nor do call logs: both change with every run, whether git ignores them or not."""
     (builds.folder / ".gitignore").write_text("bin/\n")
     assert builds.build() == 1
     (builds.folder / "results").mkdir()
     (builds.folder / "results/demeanor.db").write_text("x")
+    (builds.folder / "evals/logs").mkdir()
+    (builds.folder / "evals/logs/always.writer.trial-1.log").write_text("pass\n")
     assert builds.build() == 1
 
 

@@ -50,15 +50,17 @@ def test_an_unknown_name_is_an_error_with_a_suggestion():
         ("(notes or 01-edit) and not slow", ["notes_a", "01-edit"]),
         ("smoke", ["01-edit"]),
         ("NOTES", ["notes_a", "notes_slow"]),
+        ("Notes Slow or 01 edit", ["notes_slow", "01-edit"]),
+        ("slow notes or smoke", ["01-edit"]),
     ],
 )
 def test_keywords_select_as_in_pytest(expression: str, found: list[str]):
-    """Words in names, tags and suites, with and, or, not and brackets."""
+    """Words and phrases in names, tags and suites, with and, or, not and brackets."""
     evals = [an_eval("notes_a"), an_eval("notes_slow"), an_eval("01-edit", tags=("smoke",))]
     assert names(select_evals(evals, RunRequest(keyword=expression))) == found
 
 
-@pytest.mark.parametrize("expression", ["and", "a and", "(a", "a )", "not", "a b"])
+@pytest.mark.parametrize("expression", ["and", "a and", "(a", "a )", "not", "a not b", "-"])
 def test_a_broken_expression_is_refused(expression: str):
     """No guess is made."""
     with pytest.raises(UsageError, match="is not a valid expression"):

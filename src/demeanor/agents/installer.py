@@ -67,14 +67,14 @@ class _Installation:
 
     def lock(self, python: str = "") -> Path | None:
         """The lock file to install from; tells the user if there is none."""
-        found = find_lock(self.name, self.package, python) if self.version == self.package.version else None
-        if found is None:
+        lock = find_lock(self.name, self.package, python) if self.version == self.package.version else None
+        if lock is None:
             where = f"{this_platform()}, Python {python}" if python else this_platform()
             self.tell(
                 f"{self.name} {self.version} has no lock file for {where}: "
                 "the versions and checksums of its dependencies are not fixed"
             )
-        return found
+        return lock
 
     def failed(self, problem: str, remedy: str) -> InstallError:
         """An error that names the agent."""
@@ -100,29 +100,29 @@ def install_package(
 
     It is installed into a temporary folder and then renamed, so that an incomplete installation is never found.
     """
-    wanted = version or package.version
+    exact = version or package.version
     if version is not None and not _VERSIONS[package.manager].fullmatch(version):
-        raise UsageError(f"{wanted!r} is not an exact version\n  → write for example {name}@{package.version}")
-    target = folder / name / wanted
-    one = _Installation(
-        name=name, package=package, version=wanted, folder=target, home=target, environ=environ, tell=tell
+        raise UsageError(f"{exact!r} is not an exact version\n  → write for example {name}@{package.version}")
+    target = folder / name / exact
+    job = _Installation(
+        name=name, package=package, version=exact, folder=target, home=target, environ=environ, tell=tell
     )
     if not package.program_in(target).exists():
-        _require_installer(one)
+        _require_installer(job)
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent):
         _make_executable(package.helpers_in(target))
-        incomplete = package.broken_helper(target) if wanted == package.version else None
+        incomplete = package.broken_helper(target) if exact == package.version else None
         if package.program_in(target).exists() and not incomplete:
-            tell(f"{name} {wanted} is already installed: {target}")
+            tell(f"{name} {exact} is already installed: {target}")
             return package.program_in(target)
         _remove_leftovers(target.parent)
-        tell(f"installing {package.full_name} {wanted} with {package.manager} into {target}")
-        with tempfile.TemporaryDirectory(prefix=f".{wanted}-", dir=target.parent) as temporary:
+        tell(f"installing {package.full_name} {exact} with {package.manager} into {target}")
+        with tempfile.TemporaryDirectory(prefix=f".{exact}-", dir=target.parent) as temporary:
             made, home = Path(temporary, "made"), Path(temporary, "home")
             made.mkdir()
             home.mkdir()
-            _fill(replace(one, folder=made, home=home))
+            _fill(replace(job, folder=made, home=home))
             if package.manager == "pip":
                 _relocate(made, target)
             shutil.rmtree(target, ignore_errors=True)
@@ -144,98 +144,101 @@ def _remove_leftovers(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _fill(one: _Installation) -> None:
+def _fill(job: _Installation) -> None:
     """Install into the folder, and check that it contains what the agent needs."""
-    package = one.package
-    (_by_npm if package.manager == "npm" else _by_pip)(one)
-    program = package.program_in(one.folder)
+    package = job.package
+    (_by_npm if package.manager == "npm" else _by_pip)(job)
+    program = package.program_in(job.folder)
     if not program.exists():
-        raise one.failed(f"{package.full_name} does not contain {package.program}", "install another version")
-    _make_executable(package.helpers_in(one.folder))
+        raise job.failed(f"{package.full_name} does not contain {package.program}", "install another version")
+    _make_executable(package.helpers_in(job.folder))
     if package.first_run:
-        one.tell(f"starting {one.name} once, because it unpacks itself")
-        _run(one, [str(program), *package.first_run], {"XDG_CACHE_HOME": str(one.folder / "cache")})
+        job.tell(f"starting {job.name} once, because it unpacks itself")
+        _run(job, [str(program), *package.first_run], {"XDG_CACHE_HOME": str(job.folder / "cache")})
 
 
-def _require_installer(one: _Installation) -> None:
+def _require_installer(job: _Installation) -> None:
     """Refuse to install what can't be installed here, before anything is written."""
-    package = one.package
+    package = job.package
     if package.manager != "npm":
-        _python(one)
+        _python(job)
         return
     for program in ("npm", "node"):
-        if shutil.which(program, path=one.environ.get("PATH")) is None:
+        if shutil.which(program, path=job.environ.get("PATH")) is None:
             needs = package.needs if "node" in package.needs else "any version that npm supports"
-            raise one.failed(
+            raise job.failed(
                 f"it is an npm package, and {program} is not on PATH",
-                f"install Node.js with npm ({needs}), or set agents.{one.name}.program to an installed {one.name}",
+                f"install Node.js with npm ({needs}), or set agents.{job.name}.program to an installed {job.name}",
             )
 
 
-def _python(one: _Installation) -> str:
+def _python(job: _Installation) -> str:
     """The Python that the agent is installed with."""
-    python = find_python(one.package, one.environ)
+    python = find_python(job.package, job.environ)
     if python is None:
-        raise one.failed(
-            f"it needs {one.package.needs}, which is neither on PATH nor in the folders of pyenv and uv",
-            f"install such a Python, or set agents.{one.name}.program to an installed {one.name}",
+        raise job.failed(
+            f"it needs {job.package.needs}, which is neither on PATH nor in the folders of pyenv and uv",
+            f"install such a Python, or set agents.{job.name}.program to an installed {job.name}",
         )
     return python
 
 
-def _by_npm(one: _Installation) -> None:
-    package = one.package
-    npm = shutil.which("npm", path=one.environ.get("PATH")) or "npm"
-    words = [*_NPM, "--prefix", str(one.folder), "--ignore-scripts"]
-    lock = one.lock()
+def _by_npm(job: _Installation) -> None:
+    package = job.package
+    npm = shutil.which("npm", path=job.environ.get("PATH")) or "npm"
+    words = [*_NPM, "--prefix", str(job.folder), "--ignore-scripts"]
+    lock = job.lock()
     if lock is None:
-        wanted = (f"{package.full_name}@{one.version}", *package.extra_packages)
-        _run(one, [npm, "install", *words, "--save-exact", *wanted])
+        packages = (f"{package.full_name}@{job.version}", *package.extra_packages)
+        _run(job, [npm, "install", *words, "--save-exact", *packages])
         return
-    (one.folder / "package.json").write_text(npm_manifest(lock), "utf-8")
-    shutil.copyfile(lock, one.folder / "package-lock.json")
-    _run(one, [npm, "ci", *words])
-    if left_out := not_installed(lock, one.folder):
-        raise one.failed(
+    (job.folder / "package.json").write_text(npm_manifest(lock), "utf-8")
+    shutil.copyfile(lock, job.folder / "package-lock.json")
+    _run(job, [npm, "ci", *words])
+    if left_out := not_installed(lock, job.folder):
+        raise job.failed(
             f"npm left out {left_out}, because it could not be downloaded or its checksum is wrong",
-            f"check the registry that npm uses, then run `demeanor agents install {one.name}` again",
+            f"check the registry that npm uses, then run `demeanor agents install {job.name}` again",
         )
 
 
-def _by_pip(one: _Installation) -> None:
-    python, uv = _python(one), _uv(one)
-    own = str(one.folder / "bin/python")
+def _by_pip(job: _Installation) -> None:
+    python, uv = _python(job), _uv(job)
+    own = str(job.folder / "bin/python")
     if uv is not None:
-        one.tell(f"  {uv} downloads and installs its packages")
-        _run(one, [python, "-m", "venv", "--without-pip", str(one.folder)])
+        job.tell(f"  {uv} downloads and installs its packages")
+        _run(job, [python, "-m", "venv", "--without-pip", str(job.folder)])
         pip = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode", "copy", "--python", own]
     else:
-        _run(one, [python, "-m", "venv", str(one.folder)])
+        _run(job, [python, "-m", "venv", str(job.folder)])
         pip = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    lock = one.lock(_minor_version(python))
+    lock = job.lock(_minor_version(python))
     if lock is None:
-        _run(one, [*pip, f"{one.package.name}=={one.version}", *one.package.extra_packages])
+        _run(
+            job,
+            [*pip, f"{job.package.name}=={job.version}", *job.package.extra_packages],
+        )
     else:
-        _run(one, [*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)])
+        _run(job, [*pip, "--require-hashes", "--no-deps", "--requirement", str(lock)])
 
 
-def _uv(one: _Installation) -> str | None:
+def _uv(job: _Installation) -> str | None:
     """uv, which is several times faster than pip; None if it is not on PATH, or would not use the registry that pip is
     configured for: it does not read pip's settings.
     """
-    uv = shutil.which("uv", path=one.environ.get("PATH"))
-    if uv is None or any(name.startswith(_UV_SOURCES) for name in one.environ):
+    uv = shutil.which("uv", path=job.environ.get("PATH"))
+    if uv is None or any(name.startswith(_UV_SOURCES) for name in job.environ):
         return uv
-    words = [_python(one), "-m", "pip", "config", "list"]
-    env = _installer_env(one)
-    settings = subprocess.run(words, env=env, capture_output=True, text=True, check=False, cwd=one.folder).stdout
+    words = [_python(job), "-m", "pip", "config", "list"]
+    env = _installer_env(job)
+    settings = subprocess.run(words, env=env, capture_output=True, text=True, check=False, cwd=job.folder).stdout
     return None if _PIP_SOURCES.search(settings) else uv
 
 
 def _minor_version(python: str) -> str:
     """The version of a Python as in the names of lock files: `3.12`."""
-    found = re.search(r"(\d+\.\d+)", printed_version((python, "--version")) or "")
-    return found[1] if found else "?"
+    match = re.search(r"(\d+\.\d+)", printed_version((python, "--version")) or "")
+    return match[1] if match else "?"
 
 
 def _make_executable(programs: Iterable[Path]) -> None:
@@ -253,45 +256,45 @@ def _relocate(made: Path, target: Path) -> None:
             program.write_bytes(content.replace(str(made).encode(), str(target).encode()))
 
 
-def _run(one: _Installation, words: list[str], env: Mapping[str, str] | None = None) -> None:
+def _run(job: _Installation, words: list[str], env: Mapping[str, str] | None = None) -> None:
     """Run an installer with its own HOME, but with the user's caches and settings of npm and pip. None of its processes
     outlives it.
     """
     shown = " ".join([Path(words[0]).name, *words[1:4]])
     try:
-        whole_env = {**_installer_env(one), **(env or {})}
-        with program_tree(words, cwd=one.folder, env=whole_env, stdout=subprocess.PIPE) as process:
-            output = _output(one, process)
+        whole_env = {**_installer_env(job), **(env or {})}
+        with program_tree(words, cwd=job.folder, env=whole_env, stdout=subprocess.PIPE) as process:
+            output = _output(job, process)
     except subprocess.TimeoutExpired:
-        raise one.failed(
+        raise job.failed(
             f"`{shown} …` did not finish within {_TIMEOUT:.0f} s", "check the network, then try again"
         ) from None
     except OSError as error:
-        raise one.failed(f"`{shown} …` could not be started: {error}", f"repair {words[0]}") from None
+        raise job.failed(f"`{shown} …` could not be started: {error}", f"repair {words[0]}") from None
     if process.returncode != 0:
         problem = f"`{shown} …` failed (exit code {process.returncode})"
         said = output.decode("utf-8", "replace")
-        again = one.package.install.format(name=one.name, version=one.version)
-        installer = "uv" if Path(words[0]).name == "uv" else one.package.manager
-        raise explain(one.name, one.version, installer, problem, said, install=again)
+        again = job.package.install.format(name=job.name, version=job.version)
+        installer = "uv" if Path(words[0]).name == "uv" else job.package.manager
+        raise explain(job.name, job.version, installer, problem, said, install=again)
 
 
-def _output(one: _Installation, process: subprocess.Popen[bytes]) -> bytes:
+def _output(job: _Installation, process: subprocess.Popen[bytes]) -> bytes:
     """What an installer prints. It may work for minutes without a word, so the user is told how far it is."""
     started = time.monotonic()
     while (seconds := time.monotonic() - started) < _TIMEOUT:
         try:
             return process.communicate(timeout=min(_NEWS, _TIMEOUT - seconds))[0]
         except subprocess.TimeoutExpired:
-            packages = sum(1 for _ in one.folder.glob("lib/python*/site-packages/*.dist-info"))
+            packages = sum(1 for _ in job.folder.glob("lib/python*/site-packages/*.dist-info"))
             have = f", {count(packages, 'package')} in place" if packages else ""
-            one.tell(f"  still installing {one.name} {one.version}: {time.monotonic() - started:.0f} s{have}")
+            job.tell(f"  still installing {job.name} {job.version}: {time.monotonic() - started:.0f} s{have}")
     raise subprocess.TimeoutExpired(process.args, _TIMEOUT)
 
 
-def _installer_env(one: _Installation) -> dict[str, str]:
-    env = {**one.environ, "HOME": str(one.home), "NO_UPDATE_NOTIFIER": "1"}
-    real = Path(one.environ.get("HOME") or Path.home())
+def _installer_env(job: _Installation) -> dict[str, str]:
+    env = {**job.environ, "HOME": str(job.home), "NO_UPDATE_NOTIFIER": "1"}
+    real = Path(job.environ.get("HOME") or Path.home())
     env.setdefault("npm_config_cache", str(real / ".npm"))
     if (real / ".npmrc").is_file():
         env.setdefault("npm_config_userconfig", str(real / ".npmrc"))

@@ -294,9 +294,9 @@ def _program(name: str, table: Table, recipe: Recipe, version: str | None) -> tu
         command = project_command(table, (in_project(table, word) for word in words))
         return command, f"agents.{name}.program in the configuration"
     folders = agents_folders(os.environ)
-    found = find_program(recipe.name, recipe.package, folders, version)
-    if found is None:
+    program = find_program(recipe.name, recipe.package, folders, version)
+    if program is None:
         return (), ""
     if version is not None:
-        return (str(found),), f"agents.{name}.version in the configuration"
-    return (str(found),), why_found(recipe.name, recipe.package, folders)
+        return (str(program),), f"agents.{name}.version in the configuration"
+    return (str(program),), why_found(recipe.name, recipe.package, folders)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "run": (
-        ("demeanor run", "the evals with ALWAYS_PASSES"),
+        ("demeanor run", "all evals; in CI, those with ALWAYS_PASSES"),
         ("demeanor run evals/eval_notes.py --trials 10", "all evals of a file, ten trials each"),
         ("demeanor run --subject codex:gpt-5 -k notes", "other agent and model, evals that match"),
         ("demeanor run --dry-run", "the plan and its expected cost; runs nothing"),

@@ -6,9 +6,12 @@ import argparse
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from demeanor.core.values.errors import BadInput, UsageError
-from demeanor.core.values.intervention import Intervention
+
+if TYPE_CHECKING:
+    from demeanor.core.values.intervention import Intervention
 
 _OPTION = "--edit-prompt"
 _FORMS = (
@@ -41,6 +44,8 @@ def read_intervention(args: argparse.Namespace) -> Intervention:
 def parse_edits(edits: Iterable[str]) -> Intervention:
     """The intervention that makes all edits; raises UsageError if two of them change the same instruction, because the
     result would depend on their order."""
+    from demeanor.core.values.intervention import Intervention
+
     change = Intervention()
     by_id: dict[str, str] = {}
     for edit in dict.fromkeys(edits):
@@ -56,6 +61,8 @@ def parse_edits(edits: Iterable[str]) -> Intervention:
 
 
 def _parse_edit(edit: str) -> Intervention:
+    from demeanor.core.values.intervention import Intervention
+
     kind, _, what = edit.partition(":")
     where = f"{_OPTION} {edit}"
     match kind:

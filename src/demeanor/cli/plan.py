@@ -8,9 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.core.values.run_request import RunRequest
-
 if TYPE_CHECKING:
+    from demeanor.core.values.run_request import RunRequest
     from demeanor.core.values.trial import Plan
     from demeanor.runner import Catalog
 

@@ -28,11 +28,10 @@ from demeanor.cli.plan import print_plan
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.core.values.fault import parse_faults
-from demeanor.core.values.run_request import RunRequest
 
 if TYPE_CHECKING:
     from demeanor.config import Config
+    from demeanor.core.values.run_request import RunRequest
     from demeanor.reports.run import RunReport
 
 _NOTHING_RUN = """\
@@ -172,6 +171,8 @@ def _from_root(path: str, config: Config) -> str:
 
 
 def _request(args: argparse.Namespace, config: Config) -> RunRequest:
+    from demeanor.core.values.fault import parse_faults
+
     return request_of(
         args,
         paths=tuple(_from_root(path, config) for path in args.paths),

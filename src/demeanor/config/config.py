@@ -108,7 +108,7 @@ class Config:
 
     canary: Literal["fail", "note", "off"] = "fail"
     """What happens to a trial whose agent leaks its canary token: `fail` (default) or `note`; with `off`, there is no
-    token. See [Secrets](secrets.md).
+    token. See [Secrets](sandboxes.md#secrets).
     """
 
     agents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -126,8 +126,8 @@ class Config:
     """
 
     nightly: NightRules = field(default_factory=NightRules)
-    """For nightly runs: `subjects`, `trials`, `budget_usd`; and which nights count: `branch`, `min_trials`, `across`.
-    See [Nightly runs](nightly.md#which-nights-count).
+    """For nightly runs: `subjects`, `trials`, `budget_usd`; which nights count: `branch`, `min_trials`; and `accepted`
+    falls. See [Nightly runs](nightly.md#which-nights-count).
     """
 
     gate: GateRules = field(default_factory=GateRules)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from demeanor.config.table import Table
@@ -46,8 +47,8 @@ class NightRules:
     min_trials: int | None = None
     """Judged trials that a cell needs so that its night counts (default: two thirds of the configured trials)."""
 
-    across: bool = False
-    """Whether nights before a change of the subject count together with those after it."""
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    """EVAL or EVAL/SUBJECT → the day, such as "2026-11-19", up to which its falls are accepted and not reported."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,8 +167,16 @@ def read_nightly(table: Table) -> NightRules:
             budget_usd=own.number("budget_usd", least=0),
             branch=own.text("branch"),
             min_trials=own.whole("min_trials", least=1, most=10_000),
-            across=own.flag("across"),
+            accepted=_read_accepted(own),
         )
+
+
+def _read_accepted(table: Table) -> Mapping[str, str]:
+    accepted = table.strings("accepted")
+    for name, day in accepted.items():
+        if not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+            table.fail(f"accepted.{name}", f"{day!r} is not a day", 'write the day of the change, such as "2026-11-19"')
+    return accepted
 
 
 def read_gate(table: Table) -> GateRules:

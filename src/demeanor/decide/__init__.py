@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from demeanor.decide.baseline import NIGHTS as NIGHTS, Baseline as Baseline, baseline_of as baseline_of
+    from demeanor.decide.baseline import (
+        NIGHTS as NIGHTS,
+        Baseline as Baseline,
+        baseline_of as baseline_of,
+        correlation_of as correlation_of,
+    )
     from demeanor.decide.change_points import rate_histories as rate_histories
     from demeanor.decide.comparison import (
         DETECT_LEVEL as DETECT_LEVEL,
@@ -45,7 +50,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "baseline": "Baseline NIGHTS baseline_of",
+        "baseline": "Baseline NIGHTS baseline_of correlation_of",
         "change_points": "rate_histories",
         "comparison": "CompareOutcome Comparison Counts DETECT_LEVEL DETECT_POWER EvalComparison MARGIN Shift compare"
         " p_drop to_look_at_again",

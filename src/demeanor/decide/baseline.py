@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from demeanor.core.values.history import RunCell
-from demeanor.decide.night_cells import count, fingerprints, since_change
+from demeanor.decide.night_cells import count, fingerprints, since_new_model
+from demeanor.statistics import NightCorrelation, night_correlation
 
 NIGHTS = 20
 """How many nights a baseline covers: 60 trials if a night has three, beyond which the gain is small."""
@@ -29,7 +30,7 @@ class Baseline:
     """The subject's fingerprints in these nights, oldest first; with more than one, the nights are not comparable."""
 
     left_out: int = 0
-    """The number of earlier nights that are left out, because the subject has changed since."""
+    """The number of earlier nights that are left out, because the model or the rate has changed since."""
 
     @property
     def judged(self) -> int:
@@ -42,15 +43,17 @@ class Baseline:
         return len(self.fingerprints) > 1
 
 
-def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, across: bool = False) -> Baseline | None:
+def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, began: str | None = None) -> Baseline | None:
     """The sum of the nightly cells of one eval and subject; None if no night ran the eval as it is defined now.
 
-    Nights before an edit of the eval do not count, nor, unless `across`, nights before the subject last changed.
+    Nights before an edit of the eval do not count, nor nights with another model, nor those before the night `began`,
+    in which its rate changed.
     """
     nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
     same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
     found = sorted(same, key=lambda cell: (cell.started, cell.run))
-    latest = (found if across else since_change(found))[-NIGHTS:]
+    first = next((index for index, cell in enumerate(found) if cell.run == began), 0)
+    latest = since_new_model(found[first:])[-NIGHTS:]
     if not latest:
         return None
     passed, failed = count(latest)
@@ -61,3 +64,18 @@ def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, across: bool = Fals
         fingerprints=fingerprints(latest),
         left_out=len(found[-NIGHTS:]) - len(latest),
     )
+
+
+def correlation_of(cells: Iterable[RunCell]) -> NightCorrelation:
+    """How alike the trials of a night are, estimated from the last nights of all these evals and subjects."""
+    by_cell: dict[tuple[str, str, str], list[RunCell]] = {}
+    for cell in cells:
+        if cell.judged:
+            by_cell.setdefault((cell.eval, cell.subject, cell.eval_hash), []).append(cell)
+    return night_correlation(_scores(own) for own in by_cell.values())
+
+
+def _scores(cells: Sequence[RunCell]) -> list[tuple[int, int]]:
+    """Passed and judged in each of the last nights, oldest first."""
+    ordered = sorted(cells, key=lambda cell: (cell.started, cell.run))[-NIGHTS:]
+    return [(cell.passed, cell.judged) for cell in ordered]

@@ -1,8 +1,8 @@
 """Find the nights in which an eval's pass rate changed, and what else changed then.
 
-The nights of all subjects of an eval are scanned together (`statistics/change.py`). An edit of the eval starts a new
-scan, because its rates before and after can't be compared. The reports of a night and of an eval and the dashboard all
-use this, so they agree.
+The nights of all subjects of an eval are scanned together (`statistics/change.py`), with the correlation that trials of
+a night have in the whole suite. An edit of the eval starts a new scan, because its rates before and after can't be
+compared. The reports of a night and of an eval and the dashboard all use this, so they agree.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from demeanor.decide.night_cells import changes, count, fingerprints
 from demeanor.statistics import MIN_NIGHTS, NIGHTS_BETWEEN_FALSE_ALARMS, RateChange, find_changes
 
 
-def rate_histories(cells: Iterable[RunCell]) -> dict[str, RateHistory]:
-    """The change points of one eval, by subject."""
+def rate_histories(cells: Iterable[RunCell], correlation: float = 0.0) -> dict[str, RateHistory]:
+    """The change points of one eval, by subject; the trials of a subject in a night have this correlation."""
     by_subject: dict[str, list[RunCell]] = {}
     for cell in sorted(cells, key=lambda cell: (cell.started, cell.run)):
         own = by_subject.setdefault(cell.subject, [])
@@ -28,7 +28,8 @@ def rate_histories(cells: Iterable[RunCell]) -> dict[str, RateHistory]:
     nights = sorted({(cell.started, cell.run) for own in by_subject.values() for cell in own})
     for part in _between_edits(nights, marks.values()):
         scanned = [subject for subject, own in by_subject.items() if any((c.started, c.run) in part for c in own)]
-        for change, subject, point in _scan(part, {subject: by_subject[subject] for subject in scanned}, marks):
+        chosen = {subject: by_subject[subject] for subject in scanned}
+        for change, subject, point in _scan(part, chosen, marks, correlation):
             points[subject].append(point)
             since[subject] = max(since[subject], part[change.first][0])
         for subject in by_subject:
@@ -52,13 +53,16 @@ def _between_edits(
 
 
 def _scan(
-    nights: Sequence[tuple[str, str]], cells: Mapping[str, Sequence[RunCell]], marks: Mapping[str, Sequence[RunDiff]]
+    nights: Sequence[tuple[str, str]],
+    cells: Mapping[str, Sequence[RunCell]],
+    marks: Mapping[str, Sequence[RunDiff]],
+    correlation: float,
 ) -> Iterable[tuple[RateChange, str, ChangePoint]]:
     """Each change with each subject that it affects."""
     subjects = list(cells)
     tables = {subject: _by_night(cells[subject]) for subject in subjects}
     series = [[_score(tables[subject].get(run, ())) for _, run in nights] for subject in subjects]
-    for change in find_changes(series):
+    for change in find_changes(series, correlation):
         for index in change.series:
             yield change, subjects[index], _point(change, nights, tables[subjects[index]], marks[subjects[index]])
 

@@ -7,6 +7,10 @@ the mean is below 0, and not worse only if it excludes a drop of `margin` and no
 
 A second look is possible: fresh trials of the evals that look worse, which are tested by these trials only, so that few
 tests need to be adjusted for. The mean is that of the first look, because the second has only evals that looked worse.
+
+Trials of one run may be correlated, as those of a night are. Then each is worth a part of an independent one: the score
+of a test is reduced accordingly, and so is the least standard error of the mean. Sides that run at the same time share
+what correlates them, so it cancels out.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from math import ceil, fsum
+from math import ceil, fsum, sqrt
 from statistics import NormalDist
 from typing import Literal, TypeAlias, TypedDict
 
@@ -29,6 +33,7 @@ from demeanor.statistics import (
     adjusted,
     boschloo,
     detectable_drop,
+    effective,
     fisher,
     newcombe,
     paired_difference,
@@ -228,6 +233,11 @@ Pairs: TypeAlias = dict[Key, tuple[list[RunCell], list[RunCell]]]
 Scores: TypeAlias = Mapping[Key, tuple[Counts, Counts]]
 """Passed and judged trials of the base and of the new side."""
 
+Worth: TypeAlias = tuple[float, float]
+"""What a trial is worth, on the base and on the new side: a part of an independent one."""
+
+INDEPENDENT: Worth = (1.0, 1.0)
+
 _MAX_BOSCHLOO = 40_000
 """With more pairs of counts, Boschloo's test is too slow; Fisher's is used, which is slightly more conservative."""
 
@@ -240,25 +250,30 @@ def compare(
     *,
     again: tuple[Iterable[RunCell], Iterable[RunCell]] = ((), ()),
     margin: float = MARGIN,
+    correlation: float = 0.0,
 ) -> Comparison:
     """Compare `new` with `base` by eval and subject; by eval only if each side has one subject and they differ.
 
-    `again` are fresh trials of suspicious evals, of the base and of the new side.
+    `again` are fresh trials of suspicious evals, of the base and of the new side. The trials of a run have this
+    correlation.
     """
     pairs, left_out, uncompared = pair_up(list(base), list(new))
     scores = {key: (_score(a), _score(b)) for key, (a, b) in pairs.items()}
     policies = {key: b[-1].policy for key, (_, b) in pairs.items()}
     known_bad = {key for key, policy in policies.items() if policy is Policy.USUALLY_FAILS}
-    p_values = {key: p_change(a, b) for key, (a, b) in scores.items()}
+    worth = {key: (_worth(a, correlation), _worth(b, correlation)) for key, (a, b) in pairs.items()}
+    p_values = {key: p_change(a, b, worth[key]) for key, (a, b) in scores.items()}
     limits = _adjusted_apart(p_values, known_bad)
     second = _enough(scores, {key: (_score(a), _score(b)) for key, (a, b) in pair_up(*map(list, again))[0].items()})
-    p_again = {key: p_drop(a, b) for key, (a, b) in second.items()}
+    p_again = {key: p_drop(a, b, worth[key]) for key, (a, b) in second.items()}
     limits |= dict(zip(p_again, adjusted([*p_again.values()]), strict=True))
     evals = []
     for key, (a, b) in scores.items():
         last_base, last_new = second.get(key, (a, b))
-        detectable = smallest_detectable_drop(last_base, last_new[1])
-        outcome = _outcome(last_base, last_new, limits[key], detectable, level=SECOND_LEVEL if key in second else LEVEL)
+        ours, theirs = (_effective(*side) for side in zip((last_base, last_new), worth[key], strict=True))
+        detectable = smallest_detectable_drop((round(ours[0]), round(ours[1])), round(theirs[1]))
+        level = SECOND_LEVEL if key in second else LEVEL
+        outcome = _outcome(last_base, last_new, limits[key], detectable, level=level, worth=worth[key])
         evals.append(
             EvalComparison(
                 eval=key[0],
@@ -275,11 +290,11 @@ def compare(
             )
         )
     counted = {key: score for key, score in scores.items() if key not in known_bad}
-    suite = suite_shift(counted)
+    suite = suite_shift(counted, worth)
     return Comparison(
         evals=tuple(sorted(evals, key=lambda one: (_ORDER.index(one.outcome), one.p_value, one.eval, one.subject))),
         suite=suite,
-        known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}),
+        known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}, worth),
         incomparable=tuple(left_out),
         uncompared=uncompared,
         level=LEVEL,
@@ -351,18 +366,36 @@ def pair_up(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[Pairs, lis
     return pairs, left_out, tuple(uncompared)
 
 
-def p_drop(base: Counts, new: Counts) -> float:
-    """The one-sided p-value of a drop."""
+def p_drop(base: Counts, new: Counts, worth: Worth = INDEPENDENT) -> float:
+    """The one-sided p-value of a drop, with what a trial of each side is worth."""
     test = boschloo.p_decrease if base[1] * new[1] <= _MAX_BOSCHLOO else fisher.p_decrease
-    return test(*base, *new)
+    return _weakened(test(*base, *new), base[1], new[1], worth)
 
 
-def p_change(base: Counts, new: Counts) -> float:
+def _weakened(p: float, base: int, new: int, worth: Worth) -> float:
+    """A p-value whose score is reduced as the standard error grows."""
+    if worth == INDEPENDENT or not 0 < p < 1:
+        return p
+    part = (1 / base + 1 / new) / (1 / base / worth[0] + 1 / new / worth[1])
+    return NormalDist().cdf(NormalDist().inv_cdf(p) * sqrt(part))
+
+
+def _worth(cells: Sequence[RunCell], correlation: float) -> float:
+    """What a trial of these runs is worth, if those of a run are correlated."""
+    judged = [cell.judged for cell in cells if cell.judged]
+    return effective(fsum(n * n for n in judged) / sum(judged), correlation)
+
+
+def _effective(counts: Counts, worth: float) -> tuple[float, float]:
+    return counts[0] * worth, counts[1] * worth
+
+
+def p_change(base: Counts, new: Counts, worth: Worth = INDEPENDENT) -> float:
     """The two-sided p-value of a change: twice that of the direction that was seen.
 
     Adjusted by Benjamini and Hochberg, it limits the false discoveries of both directions together.
     """
-    return min(1.0, 2 * min(p_drop(base, new), p_drop(new, base)))
+    return min(1.0, 2 * min(p_drop(base, new, worth), p_drop(new, base, worth[::-1])))
 
 
 @lru_cache(maxsize=4096)
@@ -378,11 +411,13 @@ def smallest_detectable_drop(base: Counts, new_judged: int) -> float | None:
     return detectable_drop(lambda lower: region.chance(rate, lower), rate, power=DETECT_POWER)
 
 
-def _outcome(base: Counts, new: Counts, p: float, detectable: float | None, *, level: float) -> CompareOutcome:
+def _outcome(
+    base: Counts, new: Counts, p: float, detectable: float | None, *, level: float, worth: Worth
+) -> CompareOutcome:
     dropped = new[0] * base[1] < base[0] * new[1]
     if p <= level:
         return CompareOutcome.REGRESSED if dropped else CompareOutcome.IMPROVED
-    if dropped and p_drop(base, new) <= SUSPICION:
+    if dropped and p_drop(base, new, worth) <= SUSPICION:
         return CompareOutcome.SUSPICIOUS
     return CompareOutcome.UNDERPOWERED if detectable is None or detectable > CONCERN else CompareOutcome.NO_EVIDENCE
 
@@ -422,13 +457,14 @@ def _score(cells: Iterable[RunCell]) -> Counts:
     return passed, passed + failed
 
 
-def suite_shift(scores: Scores) -> Shift | None:
+def suite_shift(scores: Scores, worth: Mapping[Key, Worth] | None = None) -> Shift | None:
     """The mean difference of pass rates. All evals have the same weight; the subjects of an eval are averaged."""
     strata: dict[str, tuple[list[Count], list[Count]]] = {}
-    for (name, _), (base, new) in scores.items():
-        ours, theirs = strata.setdefault(name, ([], []))
-        ours.append(base)
-        theirs.append(new)
+    for key, (base, new) in scores.items():
+        ours, theirs = strata.setdefault(key[0], ([], []))
+        part = (worth or {}).get(key, INDEPENDENT)
+        ours.append(_effective(base, part[0]))
+        theirs.append(_effective(new, part[1]))
     if not strata:
         return None
     a, b = [pair[0] for pair in strata.values()], [pair[1] for pair in strata.values()]

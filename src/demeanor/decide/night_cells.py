@@ -62,6 +62,13 @@ def since_change(cells: Sequence[RunCell]) -> tuple[RunCell, ...]:
     return tuple(cell for cell in reversed(kept) if cell.judged or not known or cell.fingerprint in {"", known})
 
 
+def since_new_model(cells: Sequence[RunCell]) -> tuple[RunCell, ...]:
+    """Of the cells of one eval and subject, oldest first: those of the model that answered last."""
+    model = next((cell.model_hash for cell in reversed(cells) if cell.judged and cell.model_hash), "")
+    first = max((i + 1 for i, cell in enumerate(cells) if cell.model_hash not in {"", model}), default=0)
+    return tuple(cells[first:])
+
+
 def changes(cells: Sequence[RunCell]) -> Iterator[RunDiff]:
     """What changed between consecutive cells of one eval and subject, oldest first; unknown values do not differ."""
     for before, after in pairwise(cells):
@@ -72,9 +79,10 @@ def changes(cells: Sequence[RunCell]) -> Iterator[RunDiff]:
             ("policy", before.policy.value, after.policy.value),
             ("agent", before.agent_version or "", after.agent_version or ""),
             ("prompt", before.prompt_hash or "", after.prompt_hash or ""),
+            ("model", before.model_hash, after.model_hash),
         ]
         differing = [(part, x, y) for part, x, y in parts if x and y and x != y]
-        explained = any(part in {"agent", "prompt"} for part, _, _ in differing)
+        explained = any(part in {"agent", "prompt", "model"} for part, _, _ in differing)
         x, y = before.fingerprint, after.fingerprint
         if x and y and x != y and not explained:
             differing.append(("subject", x, y))
@@ -88,6 +96,7 @@ def _same(before: RunCell, after: RunCell) -> bool:
         before.fingerprint == after.fingerprint
         and before.eval_hash == after.eval_hash
         and before.policy is after.policy
+        and before.model_hash == after.model_hash
         and before.prompt_hash == after.prompt_hash
         and before.agent_version == after.agent_version
     )

@@ -10,6 +10,7 @@ from demeanor.core.text.wording import one_line
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.run_diff import ChangePoint
 from demeanor.core.values.tally import Estimate
+from demeanor.decide.baseline import correlation_of
 from demeanor.decide.change_points import rate_histories
 from demeanor.statistics import estimate
 
@@ -60,7 +61,10 @@ class RateShift:
     """The run that is most likely the first one after it, or next to it."""
 
     example: int | None = None
-    """The number of a trial of the report's run to look at: one that failed, or else the first; None if unknown."""
+    """The number of a trial of this night to look at: one that failed, or else the first; None if unknown."""
+
+    example_run: str = ""
+    """The run of that trial."""
 
     @property
     def commits(self) -> str:
@@ -101,13 +105,15 @@ class NoticedShift:
 
 
 def rate_shifts(cells: Iterable[RunCell], shown: Set[str], tonight: str) -> tuple[RateShift, ...]:
-    """The latest change of each eval and subject of tonight that was seen in a shown night, the largest first."""
+    """The latest change of each eval and subject of tonight: falls, and rises that a shown night saw."""
     return shifts_within(latest_shifts(cells, tonight), shown)
 
 
 def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift, ...]:
     """The latest change of each eval and subject that has results of tonight."""
+    cells = tuple(cells)
     by_eval: dict[str, list[RunCell]] = {}
+    correlation = correlation_of(cells).value
     for cell in cells:
         by_eval.setdefault(cell.eval, []).append(cell)
     found = []
@@ -115,7 +121,7 @@ def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift,
         present = {cell.subject for cell in own if cell.run == tonight and cell.judged}
         if not present or not may_have_changed(own):
             continue
-        for subject, course in rate_histories(own).items():
+        for subject, course in rate_histories(own, correlation).items():
             last = course.points[-1] if course.points else None
             if last is not None and subject in present:
                 found.append(NoticedShift(noticed=last.noticed, shift=_shift(name, subject, last, own)))
@@ -123,8 +129,8 @@ def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift,
 
 
 def shifts_within(found: Iterable[NoticedShift], shown: Set[str]) -> tuple[RateShift, ...]:
-    """The changes that were seen in a shown night, the largest first."""
-    seen = [one.shift for one in found if shown & {one.noticed, one.shift.first_after.name}]
+    """The changes to show, the largest first: a fall until a rise follows, a rise if a shown night saw it."""
+    seen = [one.shift for one in found if one.shift.fell or shown & {one.noticed, one.shift.first_after.name}]
     return tuple(sorted(seen, key=lambda one: (-abs(one.after.value - one.before.value), one.eval, one.subject)))
 
 

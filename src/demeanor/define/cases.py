@@ -19,13 +19,12 @@ from typing import Any, Literal, TypeAlias
 
 from demeanor.config import Table, describe
 from demeanor.core.values.errors import BadInput
-from demeanor.core.values.eval import Eval
+from demeanor.core.values.eval import Eval, name_problem
 from demeanor.core.values.fingerprints import short_hash
 from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
 from demeanor.core.values.scenario import PriorCall, PriorMessage
 from demeanor.core.values.steering import Steer
 from demeanor.core.values.user import ScriptedUser, SimulatedUser, UserReply
-from demeanor.define.eval_name import name_problem
 from demeanor.define.repository import refuse_outside
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -200,16 +199,16 @@ def _rows(path: Path, kind: str) -> Iterator[tuple[int, Any]]:
 
 
 def _cases(rows: Iterable[tuple[int, Any]], file: str, table: Table, key: str) -> tuple[EvalCase, ...]:
-    found: dict[str, EvalCase] = {}
+    cases: dict[str, EvalCase] = {}
     for number, row in rows:
         place = f"line {number} of {file}" if file else f"case {number}"
         case = _case(row, place, table, key)
-        if case.id in found:
+        if case.id in cases:
             table.fail(key, f"{place}: another case has the id {case.id!r}", 'give each case its own "id"')
-        found[case.id] = case
-    if not found:
+        cases[case.id] = case
+    if not cases:
         table.fail(key, "there is no case, so nothing would run", "give at least one")
-    return tuple(found.values())
+    return tuple(cases.values())
 
 
 def _case(row: Any, place: str, table: Table, key: str) -> EvalCase:
@@ -247,7 +246,7 @@ def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
     names, ids = given["argnames"], given.get("ids")
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     ids = ids if callable(ids) or ids is None else list(ids)
-    found = []
+    cases = []
     for number, one in enumerate(given["argvalues"]):
         is_param = hasattr(one, "marks")  # pytest.param(…)
         row = one.values if is_param else one
@@ -262,8 +261,8 @@ def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
             own = ids[number]
         case = _pytest_id(values) if own is None else str(own)
         marks = tuple(getattr(mark, "mark", mark) for mark in one.marks) if is_param else ()
-        found.append(EvalCase(case, dict(zip(names, values, strict=True)), marks))
-    return tuple(found)
+        cases.append(EvalCase(case, dict(zip(names, values, strict=True)), marks))
+    return tuple(cases)
 
 
 def _pytest_id(values: Sequence[Any]) -> str:

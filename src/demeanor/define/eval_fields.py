@@ -16,7 +16,7 @@ from demeanor.config import Table, describe
 from demeanor.core.values.agent import Ability
 from demeanor.core.values.checks import DeclaredCheck, JudgeCheck
 from demeanor.core.values.errors import did_you_mean
-from demeanor.core.values.eval import Eval, Rehearsal, Source
+from demeanor.core.values.eval import Eval, Rehearsal, Source, name_problem
 from demeanor.core.values.fault import Fault, parse_faults
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.prefix import Prefix, prefix_file, prefix_name_problem
@@ -24,7 +24,6 @@ from demeanor.core.values.sandbox_spec import NETWORKS
 from demeanor.core.values.scenario import Answer, Answers, Approval, Scenario
 from demeanor.core.values.user import SimulatedUser, User
 from demeanor.define.conversation_fields import CONVERSATION_FIELDS
-from demeanor.define.eval_name import name_problem
 from demeanor.define.field import (
     BOOLEAN,
     FILES,

@@ -24,10 +24,10 @@ def _server(table: Table, key: str, name: str, value: Any) -> McpServer:
         return value
     if isinstance(value, Mapping):
         nested = table.nested(value, key)
-        found = read_fields(nested, SERVER_FIELDS)
-        if ("tools" in found) == ("command" in found):
+        fields = read_fields(nested, SERVER_FIELDS)
+        if ("tools" in fields) == ("command" in fields):
             table.fail(key, "expected either command or tools", "see: demeanor help users")
-        return _from_fields(nested, found)
+        return _from_fields(nested, fields)
     if not isinstance(value, list | tuple) or not value or not all(isinstance(word, str) for word in value):
         table.fail(key, f"expected an MCP server, found {describe(value)}", _EXAMPLE)
     return tuple(value)

@@ -89,13 +89,13 @@ def _policy_now(eval_: Eval) -> Policy | None:
 
 def policies_at(top: Path, commit: str) -> dict[str, Policy]:
     """The policy of every eval of the repository at `commit`, by name."""
-    found: dict[str, Policy] = {}
+    policies: dict[str, Policy] = {}
     definitions = {SCENARIO, CONFIG, *policy_tables()}
     for path in git(top, "ls-tree", "-r", "-z", "--name-only", commit).split("\0"):
         pure = Path(path)
         if is_eval_file(pure.name) or pure.name in definitions:
-            found.update(policies_in(pure, git(top, "show", f"{commit}:{path}")))
-    return found
+            policies.update(policies_in(pure, git(top, "show", f"{commit}:{path}")))
+    return policies
 
 
 def policies_in(path: Path, source: str) -> dict[str, Policy]:

@@ -47,7 +47,7 @@ class FileView:
             raise MissingFile(f"{self.path!r} is not a regular file: it is a device, a socket or a pipe")
         content = entry.read()
         if content is None:
-            raise self._workspace.unreadable(f"the content of {self.path!r}", entry)
+            raise self._workspace._unreadable(f"the content of {self.path!r}", entry)
         return content
 
     @property
@@ -204,7 +204,7 @@ class WorkspaceView:
             path = posixpath.normpath(posixpath.join(posixpath.dirname(path), entry.target or ""))
         return None
 
-    def unreadable(self, question: str, entry: Entry) -> Exception:
+    def _unreadable(self, question: str, entry: Entry) -> Exception:
         """The exception for a file whose content was not kept: the agent's failure, unless the file is as it was."""
         if any(entry.same(old) for old in self._before.entries.values()):
             return unknowable(question, (not_kept(entry),))

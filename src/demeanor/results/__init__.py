@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         edited_since as edited_since,
         eval_hashes as eval_hashes,
         latest_nights as latest_nights,
+        recent_correlation as recent_correlation,
     )
     from demeanor.results.calibrations import (
         COUNTS as COUNTS,
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
         corrected_rate as corrected_rate,
         lost_calibrations as lost_calibrations,
         uncalibrated as uncalibrated,
+    )
+    from demeanor.results.ci_runs import (
+        fetch_nights as fetch_nights,
+        import_ci_run as import_ci_run,
+        nightly_workflows as nightly_workflows,
+        parse_ci_run as parse_ci_run,
     )
     from demeanor.results.expected_cost import (
         CellEstimate as CellEstimate,
@@ -39,16 +46,21 @@ if TYPE_CHECKING:
         labels_of_notes as labels_of_notes,
     )
     from demeanor.results.nights import (
+        LAST_NIGHTS as LAST_NIGHTS,
         CountedNights as CountedNights,
+        all_nights as all_nights,
+        cells_of_nights as cells_of_nights,
         counted_nights as counted_nights,
         night_filter as night_filter,
+        nights_until as nights_until,
+        recent_cells as recent_cells,
+        uncounted as uncounted,
     )
     from demeanor.results.promotions import (
         manual_promotion as manual_promotion,
         promoted_by_hand as promoted_by_hand,
         unrecorded_promotions as unrecorded_promotions,
     )
-    from demeanor.results.recent import RecentCell as RecentCell, recent_cells as recent_cells
     from demeanor.results.resume import (
         Stale as Stale,
         resumed_request as resumed_request,
@@ -92,16 +104,19 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "baselines": "baselines_of edited_since eval_hashes latest_nights",
+        "baselines": "baselines_of edited_since eval_hashes latest_nights recent_correlation",
         "calibrations": "COUNTS CorrectedRate corrected_rate lost_calibrations uncalibrated",
+        "ci_runs": "fetch_nights import_ci_run nightly_workflows parse_ci_run",
         "expected_cost": "CellEstimate PlanEstimate estimate_plan",
         "find_trial": "find_record",
         "fork_scan": "SCAN_FILE stored_scan",
         "history": "history_of_run keep_decisions open_history_of open_project_history",
         "labels": "Label labels_of_file labels_of_notes",
-        "nights": "CountedNights counted_nights night_filter",
+        "nights": (
+            "CountedNights LAST_NIGHTS all_nights cells_of_nights counted_nights night_filter nights_until "
+            "recent_cells uncounted"
+        ),
         "promotions": "manual_promotion promoted_by_hand unrecorded_promotions",
-        "recent": "RecentCell recent_cells",
         "resume": "Stale resumed_request stale_attempts",
         "runs": "StoredRun find_past_run find_stored_run request_of_run runs_before runs_with_eval",
         "sent_prompt": "LocatedInstruction locate sent_instructions",

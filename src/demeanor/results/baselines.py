@@ -11,9 +11,10 @@ from demeanor.core.values.fingerprints import eval_hash
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.ports import History
 from demeanor.core.values.trial import Plan
-from demeanor.decide import NIGHTS, Baseline, baseline_of
+from demeanor.decide import NIGHTS, Baseline, baseline_of, correlation_of, rate_histories
 from demeanor.results.nights import CountedNights
 from demeanor.runner import TemplateCache, temporary_templates
+from demeanor.statistics import NightCorrelation
 
 _NIGHTS = 3 * NIGHTS
 """How many nights to search for the nights of an eval, because some may lack it."""
@@ -42,16 +43,35 @@ def latest_nights(history: History, plan: Plan, nights: CountedNights) -> tuple[
     return tuple(nights.cells(history, evals, _NIGHTS)) if evals else ()
 
 
+def recent_correlation(history: History) -> NightCorrelation:
+    """How alike the trials of a night are, by the last nights of all evals."""
+    runs = {run.name for run in history.runs(kind="nightly", limit=NIGHTS)}
+    return correlation_of(history.nightly_cells(None, runs=runs) if runs else ())
+
+
 def baselines_of(
-    plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str], *, across: bool = False
+    plan: Plan, nights: Iterable[RunCell], hashes: Mapping[str, str], *, correlation: float = 0.0
 ) -> dict[str, Baseline]:
-    """By cell: its baseline, if any night ran the eval as it is defined now."""
+    """By cell: its baseline since its rate last changed, if any night ran the eval as it is defined now.
+
+    The trials of a cell in a night have this correlation.
+    """
+    by_eval: dict[str, list[RunCell]] = {}
     by_cell: dict[str, list[RunCell]] = {}
     for cell in nights:
+        by_eval.setdefault(cell.eval, []).append(cell)
         by_cell.setdefault(f"{cell.eval}/{cell.subject}", []).append(cell)
+    began = {
+        f"{name}/{subject}": course.points[-1].began
+        for name, nights_of_eval in by_eval.items()
+        for subject, course in rate_histories(nights_of_eval, correlation).items()
+        if course.points
+    }
     found = {}
     for own in plan.cells:
-        baseline = baseline_of(by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""), across=across)
+        baseline = baseline_of(
+            by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""), began=began.get(own.id)
+        )
         if baseline is not None:
             found[own.id] = baseline
     return found

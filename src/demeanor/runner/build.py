@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from demeanor.config import Config
@@ -27,6 +28,7 @@ from demeanor.core.trees.cache_dir import cache_folder
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.errors import StoreError
 from demeanor.runner.catalog import Catalog
+from demeanor.runner.own_files import is_own
 from demeanor.store import RunFolder
 from demeanor.vcs import BuildFailed, TreeState, run_build, tree_state
 
@@ -65,9 +67,9 @@ def build_project(catalog: Catalog, results: Path, log: Callable[[str], None]) -
     rules = config.build
     if not rules.command or config.executor.builds:
         return None
-    leave_out = (results, *_stored(config))
+    state = partial(tree_state, config.root, leave_out=(results, *_stored(config)), is_own=is_own({results.resolve()}))
     with signals_as_interrupt(), _cache_entry(catalog) as entry:
-        before = tree_state(config.root, leave_out=leave_out)
+        before = state()
         last = _read(entry)
         if last and last.command == rules.command and before is not None and last.state == before:
             log(f"not built again: {_WHAT} is unchanged since `{shlex.join(rules.command)}` at {last.when}")
@@ -75,7 +77,7 @@ def build_project(catalog: Catalog, results: Path, log: Callable[[str], None]) -
         if entry is not None:
             entry.unlink(missing_ok=True)  # if this build fails, the tree may be built in part
         output = _build(catalog, log)
-        after = tree_state(config.root, leave_out=leave_out)
+        after = state()
         unchanged = before is not None and after is not None and before.sources == after.sources
         built = Built(
             command=rules.command,

@@ -217,6 +217,7 @@ def judged(
         notes=(*evidence.notes, *remarks),
         policy=trial.eval.policy,
         eval_hash="" if capture.breakdown else eval_hash(trial.eval, capture.before),
+        model_hash=trial.subject.model_hash,
         settings_hash=trial.subject.fingerprint,
         prompt_hash=_prompt_hash(evidence),
     )

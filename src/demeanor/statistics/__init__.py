@@ -8,6 +8,7 @@ from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from demeanor.statistics.at_k import is_rough as is_rough, pass_at_k as pass_at_k, pass_hat_k as pass_hat_k
+    from demeanor.statistics.beta_binomial import Prior as Prior
     from demeanor.statistics.binomial import at_least as at_least, table as table
     from demeanor.statistics.bisection import (
         Belief as Belief,
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
         NIGHTS_BETWEEN_FALSE_ALARMS as NIGHTS_BETWEEN_FALSE_ALARMS,
         RateChange as RateChange,
         find_changes as find_changes,
+    )
+    from demeanor.statistics.correlation import (
+        NightCorrelation as NightCorrelation,
+        night_correlation as night_correlation,
     )
     from demeanor.statistics.cusum import Chart as Chart, chart as chart
     from demeanor.statistics.detection import true_count as true_count
@@ -43,6 +48,12 @@ if TYPE_CHECKING:
         LabelledCounts as LabelledCounts,
         cohens_kappa as cohens_kappa,
         stratified_rate as stratified_rate,
+    )
+    from demeanor.statistics.occasions import (
+        combined as combined,
+        effective as effective,
+        next_pass as next_pass,
+        occasion as occasion,
     )
     from demeanor.statistics.operating import Stop as Stop, operate as operate
     from demeanor.statistics.paired import (
@@ -73,6 +84,7 @@ if TYPE_CHECKING:
         Weighted as Weighted,
         optimal_plan as optimal_plan,
     )
+    from demeanor.statistics.shrinkage import fit_prior as fit_prior
     from demeanor.statistics.sprt import Sprt as Sprt
     from demeanor.statistics.streak import chance_of_streak as chance_of_streak
 
@@ -80,9 +92,11 @@ __getattr__ = lazy_names(
     __name__,
     {
         "at_k": "is_rough pass_at_k pass_hat_k",
+        "beta_binomial": "Prior",
         "binomial": "at_least table",
         "bisection": "Belief Tries believe most_telling",
         "change": "MIN_NIGHTS NIGHTS_BETWEEN_FALSE_ALARMS RateChange find_changes",
+        "correlation": "NightCorrelation night_correlation",
         "cusum": "Chart chart",
         "detection": "true_count",
         "difference": "newcombe",
@@ -92,6 +106,7 @@ __getattr__ = lazy_names(
         "group_search": "Found Question path_length search",
         "intervals": "Interval jeffreys wilson wilson_of_mean",
         "judge_error": "LabelledCounts cohens_kappa stratified_rate",
+        "occasions": "combined effective next_pass occasion",
         "operating": "Stop operate",
         "paired": "Count Difference clustered_mean paired_difference paired_rates student_factor",
         "power": (
@@ -100,6 +115,7 @@ __getattr__ = lazy_names(
         ),
         "rate_change": "RateChangeTest RateDirection baseline_ends",
         "sequential_plan": "SequentialPlan Weighted optimal_plan",
+        "shrinkage": "fit_prior",
         "sprt": "Sprt",
         "streak": "chance_of_streak",
     },

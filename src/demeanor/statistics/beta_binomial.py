@@ -19,7 +19,7 @@ class Prior(NamedTuple):
     b: float
     """Pseudo-count of fails."""
 
-    def after(self, passed: int, failed: int) -> Prior:
+    def after(self, passed: float, failed: float) -> Prior:
         """The posterior after these trials."""
         return Prior(self.a + passed, self.b + failed)
 

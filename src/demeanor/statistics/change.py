@@ -8,6 +8,8 @@ rate makes the evidence honest for every rate: no prior can make a steady eval l
 The subjects of an eval are scanned together. A change may affect one of them, each by its own rates, or all of them by
 the same rates; the Bayes factor is a mixture of the three. So a drop of all subjects is found earlier than that of one.
 
+Trials of one night may be correlated: then each counts as a part of an independent one.
+
 The limits were found by simulation: at most one false alarm, of a fall or a rise, in 400 nights, whatever the rate
 (`make bench-signal` prints the figures of docs/statistics.md).
 """
@@ -22,6 +24,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from demeanor.statistics.change_evidence import ChangeEvidence, CountSums, bayes_factors, log_likelihood, summed
+from demeanor.statistics.occasions import effective
 
 Counts: TypeAlias = tuple[int, int]
 """Passed and judged trials of one night."""
@@ -70,23 +73,26 @@ class RateChange:
     """Where the nights end that have the new rate: at the next change, or after the last night."""
 
 
-def find_changes(series: Sequence[Sequence[Counts]]) -> tuple[RateChange, ...]:
+def find_changes(series: Sequence[Sequence[Counts]], correlation: float = 0.0) -> tuple[RateChange, ...]:
     """The changes of the rates of one or several series of (passed, judged), one entry per night, in order of alarm.
 
-    The last scans are remembered: a dashboard asks for the same evals again.
+    The trials of a series in a night have this correlation. The last scans are remembered: a dashboard asks for the
+    same evals again.
     """
-    return _find_changes(tuple(map(tuple, series)))
+    return _find_changes(tuple(map(tuple, series)), correlation)
 
 
 @lru_cache(maxsize=1024)
-def _find_changes(series: tuple[tuple[Counts, ...], ...]) -> tuple[RateChange, ...]:
+def _find_changes(series: tuple[tuple[Counts, ...], ...], correlation: float) -> tuple[RateChange, ...]:
     nights = len(series[0]) if series else 0
     if any(len(one) != nights for one in series):
         raise ValueError("series: all must have the same number of nights")
     sums = [summed(one) for one in series]
     if nights < MIN_NIGHTS or not any(one.passed[-1] and one.failed[-1] for one in sums):
         return ()  # nothing ever differed
-    evidence, starts, alarms = ChangeEvidence(sums), [0] * len(series), []
+    trials = [judged for one in series for _, judged in one if judged]
+    worth = round(effective(sum(trials) / len(trials), correlation), 2)
+    evidence, starts, alarms = ChangeEvidence(sums, worth), [0] * len(series), []
     for night in range(1, nights):
         own = [index for index, one in enumerate(series) if one[night][1]]
         if not own:
@@ -97,7 +103,7 @@ def _find_changes(series: tuple[tuple[Counts, ...], ...]) -> tuple[RateChange, .
             alarms.append((fell, first, changed, night, tuple(starts[index] for index in changed)))
             for index in changed:
                 starts[index] = first
-    return tuple(_dated(sums, alarm, alarms[place + 1 :], nights) for place, alarm in enumerate(alarms))
+    return tuple(_dated(evidence, alarm, alarms[place + 1 :], nights) for place, alarm in enumerate(alarms))
 
 
 _Alarm: TypeAlias = tuple[bool, int, tuple[int, ...], int, tuple[int, ...]]
@@ -114,14 +120,15 @@ def _alarm(
         return None
     # A fall can't be news in a night without a failure; then only a rise can.
     splits = range(max(min(begins) + 1, end - CANDIDATES), end)
-    needed = math.exp(limit(*_design(own, end), end - min(begins)))
+    number, trials = _design(own, end)
+    needed = math.exp(limit(number, trials, end - min(begins), evidence.worth))
     found = evidence.strongest(begins, splits, end, falls=falls, needed=needed)
     if found is None:
         return None
     fell, first = found
     at = range(first, first + 1)
     factors = {
-        index: bayes_factors(one, begin, at, end)[0] * (1 if fell else -1)
+        index: bayes_factors(one, begin, at, end, logs=evidence.logs)[0] * (1 if fell else -1)
         for index, (one, begin) in enumerate(own)
         if begin < first
     }
@@ -135,15 +142,16 @@ def _design(own: Sequence[tuple[CountSums, int]], end: int) -> tuple[int, float]
     return len(rates), math.fsum(rates) / len(rates)
 
 
-def limit(series: int, trials: float, nights: int) -> float:
-    """The logarithm of the evidence that raises an alarm, for a number of series, their mean trials per night, and the
-    number of nights that are compared."""
-    at = math.log(min(_LIMITS[-1][0], max(_LIMITS[0][0], series * trials)))
+def limit(series: int, trials: float, nights: int, worth: float = 1.0) -> float:
+    """The logarithm of the evidence that raises an alarm, for a number of series, their mean trials per night, the
+    number of nights that are compared, and what a trial is worth."""
+    at = math.log(min(_LIMITS[-1][0], max(_LIMITS[0][0], series * trials * worth)))
     for (low, high_limit), (high, low_limit) in pairwise(_LIMITS):
         if at <= math.log(high) + 1e-9:
             share = (at - math.log(low)) / (math.log(high) - math.log(low))
             middle = high_limit + share * (low_limit - high_limit)
-            return middle + _PER_DOUBLING * math.log2(series) + next(shift for last, shift in _SHIFTS if nights <= last)
+            shift = next(shift for last, shift in _SHIFTS if nights <= last) + _CORRELATED * (1 / worth - 1)
+            return middle + _PER_DOUBLING * math.log2(series) + shift
     raise AssertionError("unreachable: the last limit bounds the trials")
 
 
@@ -158,7 +166,11 @@ _SHIFTS = ((8, 0.12), (24, -0.10), (math.inf, 0.18))
 knows few nights, and again when it looks for a change among many of them; between, it can afford to be quick."""
 
 
-def _dated(sums: Sequence[CountSums], alarm: _Alarm, later: Sequence[_Alarm], nights: int) -> RateChange:
+_CORRELATED = 0.75
+"""Correlated trials also have more extreme nights than fewer independent ones: so much per trial that is lost."""
+
+
+def _dated(evidence: ChangeEvidence, alarm: _Alarm, later: Sequence[_Alarm], nights: int) -> RateChange:
     """Date a change by all nights since the one before it and up to the next of the same series."""
     fell, found, changed, noticed, starts = alarm
     end = min((next_first for _, next_first, others, _, _ in later if {*others} & {*changed}), default=nights)
@@ -166,7 +178,7 @@ def _dated(sums: Sequence[CountSums], alarm: _Alarm, later: Sequence[_Alarm], ni
     weights = {}
     for split in range(max(starts) + 1, min(noticed + 1, end)):
         weights[split] = math.fsum(
-            log_likelihood(sums[index], start, split, end, fell=fell)
+            log_likelihood(evidence.sums[index], start, split, end, fell=fell, logs=evidence.logs)
             for index, start in zip(changed, starts, strict=True)
         )
     peak = max(weights.values())

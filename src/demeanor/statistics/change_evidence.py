@@ -4,6 +4,8 @@ A scan of six subjects over ten weeks asks for 30,000 Bayes factors, and a repor
 and fails of a part of the nights are one integer, which is the difference of two sums and the key of a table of
 logarithms. Then the factors of a series for all first nights are one list comprehension. In most nights a bound of
 the evidence, from the largest factor of each series, is enough to see that there is no alarm.
+
+Correlated trials of a night tell less than independent ones: each counts as a part of a trial, its `worth`.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from math import exp
 
@@ -52,7 +55,7 @@ class _LogTable(dict[int, float]):
         return found
 
 
-def _marginal(a: float, b: float, good: int, bad: int) -> float:
+def _marginal(a: float, b: float, good: float, bad: float) -> float:
     """The logarithm of the probability of the counts, if the rate has a beta prior."""
     return (
         math.lgamma(a + good) + math.lgamma(b + bad) - math.lgamma(a + b + good + bad)
@@ -60,15 +63,28 @@ def _marginal(a: float, b: float, good: int, bad: int) -> float:
     )  # fmt: skip
 
 
-def _best_constant(good: int, bad: int) -> float:
+def _best_constant(good: float, bad: float) -> float:
     """The log-likelihood of the counts at their own rate."""
     return math.fsum(part * math.log(part / (good + bad)) for part in (good, bad) if part)
 
 
-_BEFORE_FALL = _LogTable(lambda passed, failed: _marginal(*_BEFORE, passed, failed))
-_BEFORE_RISE = _LogTable(lambda passed, failed: _marginal(*_BEFORE, failed, passed))
-_SINCE = _LogTable(lambda passed, failed: _marginal(*_AFTER, passed, failed))
-_CONSTANT = _LogTable(_best_constant)
+class Logs:
+    """The logarithms for trials of this worth."""
+
+    def __init__(self, worth: float) -> None:
+        self.before_fall = _LogTable(lambda passed, failed: _marginal(*_BEFORE, passed * worth, failed * worth))
+        self.before_rise = _LogTable(lambda passed, failed: _marginal(*_BEFORE, failed * worth, passed * worth))
+        self.since = _LogTable(lambda passed, failed: _marginal(*_AFTER, passed * worth, failed * worth))
+        self.constant = _LogTable(lambda passed, failed: _best_constant(passed * worth, failed * worth))
+
+
+@lru_cache(maxsize=8)
+def logs_of(worth: float) -> Logs:
+    """The tables are kept: most scans have trials of the same worth."""
+    return Logs(worth)
+
+
+_INDEPENDENT = logs_of(1.0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,20 +122,22 @@ def _of_sums(passed: list[int], failed: list[int]) -> CountSums:
     )
 
 
-def log_likelihood(one: CountSums, start: int, split: int, end: int, *, fell: bool) -> float:
+def log_likelihood(one: CountSums, start: int, split: int, end: int, *, fell: bool, logs: Logs = _INDEPENDENT) -> float:
     """The logarithm of the probability of the counts of these nights, if the rate changed at `split`."""
-    before = _BEFORE_FALL if fell else _BEFORE_RISE
-    return before[one.both[split] - one.both[start]] + _SINCE[one.both[end] - one.both[split]]
+    before = logs.before_fall if fell else logs.before_rise
+    return before[one.both[split] - one.both[start]] + logs.since[one.both[end] - one.both[split]]
 
 
-def bayes_factors(one: CountSums, begin: int, splits: range, end: int, *, falls: bool = True) -> list[float]:
+def bayes_factors(
+    one: CountSums, begin: int, splits: range, end: int, *, logs: Logs = _INDEPENDENT, falls: bool = True
+) -> list[float]:
     """How much better a change explains the nights from `begin` to `end` than the best constant rate, for each first
     night after it: positive if the rate fell, negative if it rose, 0 for any fall without `falls`."""
     start, stop = one.both[begin], one.both[end]
     passed, failed = one.passed[end] - one.passed[begin], one.failed[end] - one.failed[begin]
     same = one.passed[begin] * failed - one.failed[begin] * passed
-    constant = _CONSTANT[stop - start]
-    before_fall, before_rise, since = _BEFORE_FALL, _BEFORE_RISE, _SINCE
+    constant = logs.constant[stop - start]
+    before_fall, before_rise, since = logs.before_fall, logs.before_rise, logs.since
     first, last = splits.start, splits.stop
     nights = zip(one.both[first:last], one.passed[first:last], one.failed[first:last], strict=True)
     factors = []
@@ -134,16 +152,17 @@ def bayes_factors(one: CountSums, begin: int, splits: range, end: int, *, falls:
                 factors.append(0.0)
         return factors
     except OverflowError:  # thousands of trials per night
-        return [_compressed_factor(one, begin, split, end, falls=falls) for split in splits]
+        return [_compressed_factor(one, begin, split, end, falls=falls, logs=logs) for split in splits]
 
 
-def _compressed_factor(one: CountSums, begin: int, split: int, end: int, *, falls: bool) -> float:
+def _compressed_factor(one: CountSums, begin: int, split: int, end: int, *, falls: bool, logs: Logs) -> float:
     """A factor that may be too large for a float: in the same order as the true ones."""
     good, later_good = one.passed[split] - one.passed[begin], one.passed[end] - one.passed[split]
     more = good * (one.judged[end] - one.judged[split]) - later_good * (one.judged[split] - one.judged[begin])
     if not more or (more > 0 and not falls):
         return 0.0
-    log = log_likelihood(one, begin, split, end, fell=more > 0) - _CONSTANT[one.both[end] - one.both[begin]]
+    constant = logs.constant[one.both[end] - one.both[begin]]
+    log = log_likelihood(one, begin, split, end, fell=more > 0, logs=logs) - constant
     factor = exp(min(log, _LARGE + (log - _LARGE) * 1e-5, 7 * _LARGE))
     return factor if more > 0 else -factor
 
@@ -151,8 +170,10 @@ def _compressed_factor(one: CountSums, begin: int, split: int, end: int, *, fall
 class ChangeEvidence:
     """The evidence for a change in some series, night by night."""
 
-    def __init__(self, sums: Sequence[CountSums]) -> None:
+    def __init__(self, sums: Sequence[CountSums], worth: float = 1.0) -> None:
         self.sums = sums
+        self.worth = worth
+        self.logs = logs_of(worth)
         self._pools: dict[tuple[int, ...], CountSums] = {}
 
     def strongest(
@@ -160,7 +181,7 @@ class ChangeEvidence:
     ) -> tuple[bool, int] | None:
         """Whether the rates fell, and the most likely first night after that, if the evidence is enough."""
         factors: list[Sequence[float]] = [
-            bayes_factors(one, begin, range(max(splits.start, begin + 1), end), end, falls=falls)
+            bayes_factors(one, begin, range(max(splits.start, begin + 1), end), end, falls=falls, logs=self.logs)
             if one.changed(begin, end)
             else ()
             for one, begin in zip(self.sums, begins, strict=True)
@@ -185,7 +206,9 @@ class ChangeEvidence:
         begin = min(begins)
         names = tuple(index for index, one in enumerate(begins) if one == begin)
         whole = self._pool(names)
-        found = bayes_factors(whole, begin, splits, end, falls=falls) if whole.changed(begin, end) else ()
+        found = (
+            bayes_factors(whole, begin, splits, end, falls=falls, logs=self.logs) if whole.changed(begin, end) else ()
+        )
         judged = [self.sums[index].judged for index in names]
         if all(one == judged[0] for one in judged):
             return found
@@ -203,7 +226,7 @@ class ChangeEvidence:
     def _factor_of(self, names: tuple[int, ...], begin: int, split: range, end: int, *, falls: bool) -> float:
         if not names or not self._pool(names).changed(begin, end):
             return 0.0
-        return bayes_factors(self._pool(names), begin, split, end, falls=falls)[0]
+        return bayes_factors(self._pool(names), begin, split, end, falls=falls, logs=self.logs)[0]
 
     def _pool(self, names: tuple[int, ...]) -> CountSums:
         """The sums of several series together."""

@@ -3,7 +3,7 @@
 Each night changes the sum: fails increase it, passes decrease it, never below 0. At the limit there is an alarm; the
 change began after the last night with a sum of 0. The scores of a pass and a fail are rounded to integers (by less than
 2 %), so the sum has few possible values, and the mean time between false alarms is the solution of a small system of
-linear equations (Brook and Evans 1972), exact for this chart.
+linear equations (Brook and Evans 1972), exact for this chart. The trials of one night may be correlated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from demeanor.statistics.binomial import table
+from demeanor.statistics.occasions import occasion
 
 _TOLERANCE = 0.02
 _MAX_DENOMINATOR = 12
@@ -39,6 +39,9 @@ class Chart:
     limit: int
     """The sum from which there is an alarm."""
 
+    correlation: float = 0.0
+    """The correlation of the trials of a night."""
+
     @property
     def falling(self) -> bool:
         """Whether it detects a decrease."""
@@ -51,11 +54,12 @@ class Chart:
 
     def nights_to_alarm(self, rate: float, trials: int) -> float:
         """The expected number of nights of `trials` trials until an alarm, at a true rate, from a sum of 0."""
-        return _run_length(self.up, self.down, self.limit, 1 - rate if self.falling else rate, trials)
+        bad = 1 - rate if self.falling else rate
+        return _run_length(self.up, self.down, self.limit, bad, trials, self.correlation)
 
     def alarm_within(self, rate: float, trials: int, nights: int) -> float:
         """The probability of an alarm within `nights` nights of `trials` trials, at a true rate, from a sum of 0."""
-        chances, alarm, at = table(trials, rate), 0.0, {0: 1.0}
+        chances, alarm, at = occasion(trials, rate, self.correlation), 0.0, {0: 1.0}
         for _ in range(nights):
             after: dict[int, float] = {}
             for total, here in at.items():
@@ -70,7 +74,7 @@ class Chart:
 
 
 @lru_cache(maxsize=512)
-def chart(before: float, after: float, *, trials: int, between_false_alarms: float) -> Chart:
+def chart(before: float, after: float, *, trials: int, between_false_alarms: float, correlation: float = 0.0) -> Chart:
     """The fastest chart with an average of at least `between_false_alarms` nights between false alarms."""
     if not (0 < before < 1 and 0 < after < 1 and before != after):
         raise ValueError(f"before={before}, after={after}: must be two different rates between 0 and 1")
@@ -79,7 +83,7 @@ def chart(before: float, after: float, *, trials: int, between_false_alarms: flo
     up, down = scores(before, after)
     bad = 1 - before if after < before else before
     low, high = 0, 1
-    while _run_length(up, down, high, bad, trials) < between_false_alarms:
+    while _run_length(up, down, high, bad, trials, correlation) < between_false_alarms:
         low, high = high, high * 2
         if high > _MAX_LIMIT:
             raise ValueError(
@@ -87,11 +91,11 @@ def chart(before: float, after: float, *, trials: int, between_false_alarms: flo
             )
     while high - low > 1:
         middle = (low + high) // 2
-        if _run_length(up, down, middle, bad, trials) < between_false_alarms:
+        if _run_length(up, down, middle, bad, trials, correlation) < between_false_alarms:
             low = middle
         else:
             high = middle
-    return Chart(before=before, after=after, up=up, down=down, limit=high)
+    return Chart(before=before, after=after, up=up, down=down, limit=high, correlation=correlation)
 
 
 def scores(before: float, after: float) -> tuple[int, int]:
@@ -119,9 +123,9 @@ def _small_integers(ratio: float) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=4096)
-def _run_length(up: int, down: int, limit: int, bad: float, trials: int) -> float:
+def _run_length(up: int, down: int, limit: int, bad: float, trials: int, correlation: float) -> float:
     """The mean number of nights until the sum reaches the limit, from 0."""
-    steps = [(k * up - (trials - k) * down, chance) for k, chance in enumerate(table(trials, bad))]
+    steps = [(k * up - (trials - k) * down, chance) for k, chance in enumerate(occasion(trials, bad, correlation))]
     rows = []
     for total in range(limit):
         row = [0.0] * limit + [1.0]

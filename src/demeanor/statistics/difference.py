@@ -7,7 +7,7 @@ import math
 from demeanor.statistics.intervals import Interval, wilson
 
 
-def newcombe(before: tuple[int, int], after: tuple[int, int], *, level: float = 0.95) -> Interval:
+def newcombe(before: tuple[float, float], after: tuple[float, float], *, level: float = 0.95) -> Interval:
     """The interval of the rate after minus the rate before; each is a pair (passed, judged)."""
     (passed_1, judged_1), (passed_2, judged_2) = before, after
     low_1, high_1 = wilson(passed_1, judged_1, level=level)

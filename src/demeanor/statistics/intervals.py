@@ -25,7 +25,7 @@ class Interval(NamedTuple):
     """The upper end, at most 1."""
 
 
-def wilson(passed: int, judged: int, *, level: float = 0.95) -> Interval:
+def wilson(passed: float, judged: float, *, level: float = 0.95) -> Interval:
     """Wilson's score interval of a rate (1927)."""
     _validate(passed, judged, level)
     return _score_interval(passed / judged, judged, level)
@@ -53,7 +53,7 @@ def clopper_pearson(passed: int, judged: int, *, level: float = 0.95) -> Interva
     )
 
 
-def jeffreys(passed: int, judged: int, *, level: float = 0.95) -> Interval:
+def jeffreys(passed: float, judged: float, *, level: float = 0.95) -> Interval:
     """The interval of a rate with the prior Beta(½, ½); its end is 0 or 1 if all trials agree."""
     _validate(passed, judged, level)
     tail, failed = (1 - level) / 2, judged - passed
@@ -82,7 +82,7 @@ def _quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def _validate(passed: int, judged: int, level: float) -> None:
+def _validate(passed: float, judged: float, level: float) -> None:
     if judged < 1 or not 0 <= passed <= judged:
         raise ValueError(
             f"passed={passed} of judged={judged}: judged must be at least 1, and passed between 0 and judged"

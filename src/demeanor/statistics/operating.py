@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from demeanor.statistics.occasions import next_pass
+
 Stop: TypeAlias = Callable[[int, int], str | None]
 """(passed, failed) → the answer, or None to continue."""
 
@@ -27,23 +29,31 @@ class Operation:
     trials: float
     """The expected number of trials."""
 
+    ends: Mapping[tuple[int, int], float]
+    """(passed, failed) → the probability to stop there."""
+
     def chance(self, answer: str) -> float:
         """The probability of `answer`."""
         return self.chances.get(answer, 0.0)
 
 
-def operate(stop: Stop, rate: float, *, cap: int, batch: int = 1) -> Operation:
-    """The characteristics at a true pass rate, if the rule is applied after each `batch`, up to `cap` trials."""
+def operate(stop: Stop, rate: float, *, cap: int, batch: int = 1, correlation: float = 0.0) -> Operation:
+    """The characteristics at a true pass rate, if the rule is applied after each `batch`, up to `cap` trials.
+
+    All trials are of one occasion: see `occasions`.
+    """
     if not 0 <= rate <= 1 or cap < 1 or batch < 1:
         raise ValueError(f"rate={rate}, cap={cap}, batch={batch}: rate must be between 0 and 1, the others at least 1")
     chances: dict[str, float] = {}
+    ends: dict[tuple[int, int], float] = {}
     mean = 0.0
     active = {0: 1.0}  # fails so far → the probability of that, without an answer yet
     for trials in range(1, cap + 1):
         after: dict[int, float] = {}
         for failed, chance in active.items():
-            after[failed] = after.get(failed, 0.0) + chance * rate
-            after[failed + 1] = after.get(failed + 1, 0.0) + chance * (1 - rate)
+            passes = next_pass(trials - 1 - failed, failed, rate, correlation)
+            after[failed] = after.get(failed, 0.0) + chance * passes
+            after[failed + 1] = after.get(failed + 1, 0.0) + chance * (1 - passes)
         active = {}
         applies = trials % batch == 0 or trials == cap
         for failed, chance in after.items():
@@ -52,7 +62,8 @@ def operate(stop: Stop, rate: float, *, cap: int, batch: int = 1) -> Operation:
                 active[failed] = chance
             else:
                 chances[answer or OPEN] = chances.get(answer or OPEN, 0.0) + chance
+                ends[trials - failed, failed] = chance
                 mean += chance * trials
         if not active:
             break
-    return Operation(chances=chances, trials=mean)
+    return Operation(chances=chances, trials=mean, ends=ends)

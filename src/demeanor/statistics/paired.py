@@ -17,8 +17,8 @@ from typing import TypeAlias
 from demeanor.statistics.beta import quantile
 from demeanor.statistics.intervals import wilson
 
-Count: TypeAlias = tuple[int, int]
-"""Passed, judged."""
+Count: TypeAlias = tuple[float, float]
+"""Passed, judged: less than whole trials if they are worth less."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,7 +3,7 @@
 A plan trades three things: trials at the healthy rate, false alarms at the healthy rate, and misses at the dropped
 rates. With a price for each error, counted in trials, the cheapest plan follows exactly from dynamic programming,
 backwards from the last trial (Wald; Lagrange multipliers). No other plan has fewer expected trials at the same error
-rates. The healthy rate may be known only as a distribution.
+rates. The healthy rate may be known only as a distribution. All trials are of one occasion, so they may be correlated.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from typing import Literal, TypeAlias
+
+from demeanor.statistics.occasions import likelihood
 
 Answer: TypeAlias = Literal["accept", "reject"]
 
@@ -26,9 +28,9 @@ class Weighted:
     weight: float
     """Its weight."""
 
-    def of(self, passed: int, failed: int) -> float:
+    def of(self, passed: int, failed: int, correlation: float = 0.0) -> float:
         """The weighted likelihood of these trials."""
-        return float(self.weight * self.rate**passed * (1 - self.rate) ** failed)
+        return self.weight * likelihood(passed, failed, self.rate, correlation)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +76,7 @@ def optimal_plan(
     false_alarm: float,
     cap: int,
     first: int = 1,
+    correlation: float = 0.0,
 ) -> SequentialPlan:
     """The plan with the smallest expected cost, in trials.
 
@@ -87,8 +90,8 @@ def optimal_plan(
         costs = []
         for failed in range(trials + 1):
             passed = trials - failed
-            trial = fsum(one.of(passed, failed) for one in healthy)
-            reject, accept = false_alarm * trial, fsum(one.of(passed, failed) for one in dropped)
+            trial = fsum(one.of(passed, failed, correlation) for one in healthy)
+            reject, accept = false_alarm * trial, fsum(one.of(passed, failed, correlation) for one in dropped)
             going_on = trial + ahead[failed] + ahead[failed + 1] if ahead else float("inf")
             best = reject if trials < first else min(accept, reject)
             if best <= going_on:

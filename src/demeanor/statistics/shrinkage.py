@@ -16,15 +16,18 @@ from demeanor.statistics.beta_binomial import Prior
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _STEPS = 32
 _MIN_WEIGHT, _MAX_WEIGHT = 0.5, 2000.0
-_MIN_COUNT = 0.5
+_ALIKE, _MEAN = 100.0, 0.5
+"""What is likely beforehand: a correlation between the trials of an eval of about 1/100 (exponential), and any mean but
+0 and 1 (a power of both shares)."""
+
 _MAX_LOGIT = 7.0
 
 
-def fit_prior(counts: Sequence[tuple[int, int]]) -> Prior:
+def fit_prior(counts: Sequence[tuple[float, float]]) -> Prior:
     """The beta distribution with the highest likelihood of these counts (passed, judged).
 
-    If all counts are alike, the likelihood has no maximum, so the prior is limited to the weight of 2000 trials. It has
-    at least half a pass and half a fail: never more certain of 0 or 1 than the uninformative prior.
+    Few trials show neither how much the rates differ nor how rare a failure is. So a small difference, up to the weight
+    of 2000 trials, is likelier than a large one, and a mean of 0 or 1 is excluded.
     """
     seen = [(passed, judged) for passed, judged in counts if judged]
     if not seen:
@@ -38,7 +41,8 @@ def fit_prior(counts: Sequence[tuple[int, int]]) -> Prior:
 
     def likelihood(logit: float, log_weight: float) -> float:
         a, b = prior(logit, log_weight)
-        return _log_rising(passes, a) + _log_rising(fails, b) - _log_rising(trials, a + b)
+        fit = _log_rising(passes, a) + _log_rising(fails, b) - _log_rising(trials, a + b)
+        return fit - _ALIKE / (a + b + 1) + _MEAN * (math.log(a / (a + b)) + math.log(b / (a + b)))
 
     def best_logit(log_weight: float) -> float:
         return _maximize(lambda logit: likelihood(logit, log_weight), -_MAX_LOGIT, _MAX_LOGIT)
@@ -46,11 +50,10 @@ def fit_prior(counts: Sequence[tuple[int, int]]) -> Prior:
     log_weight = _maximize(
         lambda log_weight: likelihood(best_logit(log_weight), log_weight), math.log(_MIN_WEIGHT), math.log(_MAX_WEIGHT)
     )
-    found = prior(best_logit(log_weight), log_weight)
-    return Prior(max(_MIN_COUNT, found.a), max(_MIN_COUNT, found.b))
+    return prior(best_logit(log_weight), log_weight)
 
 
-def _log_rising(counts: Mapping[int, int], start: float) -> float:
+def _log_rising(counts: Mapping[float, int], start: float) -> float:
     """The logarithm of start · (start+1) · … once for each count, summed."""
     base = math.lgamma(start)
     return math.fsum(times * (math.lgamma(start + count) - base) for count, times in counts.items())

@@ -111,6 +111,7 @@ if TYPE_CHECKING:
         RUN_FILE as RUN_FILE,
         RunFolder as RunFolder,
         is_call_log as is_call_log,
+        log_file as log_file,
         refuse_shared_folders as refuse_shared_folders,
         write_call_log as write_call_log,
     )
@@ -147,7 +148,7 @@ __getattr__ = lazy_names(
         "runs.run_dirs": (
             "LATEST RunPlace address_of discard_empty find_run list_runs new_run place_of point_latest store_rejudged"
         ),
-        "runs.run_folder": "RUN_FILE RunFolder is_call_log refuse_shared_folders write_call_log",
+        "runs.run_folder": "RUN_FILE RunFolder is_call_log log_file refuse_shared_folders write_call_log",
         "runs.run_store": "RunStore",
         "runs.sync": "PENDING planned_cells_of sync_run",
     },

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     )
     from demeanor.vcs.commit_range import Commit as Commit, CommitLine as CommitLine, commit_line as commit_line
     from demeanor.vcs.git_info import GitState as GitState, ci_branch as ci_branch, git_state as git_state
+    from demeanor.vcs.github import (
+        GitHub as GitHub,
+        GitHubError as GitHubError,
+        NoGh as NoGh,
+        WorkflowRun as WorkflowRun,
+        github_repository as github_repository,
+        unpack as unpack,
+    )
     from demeanor.vcs.line_changes import changed_lines as changed_lines
     from demeanor.vcs.patch import (
         apply_patch as apply_patch,
@@ -39,6 +47,7 @@ __getattr__ = lazy_names(
         "checkout": "Checkout checked_out resolve top_of",
         "commit_range": "Commit CommitLine commit_line",
         "git_info": "GitState ci_branch git_state",
+        "github": "GitHub GitHubError NoGh WorkflowRun github_repository unpack",
         "line_changes": "changed_lines",
         "patch": "apply_patch without_ignored write_changes write_patch",
         "text_search": "TextLocation find_texts tracked_text_files words_of",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from demeanor.core.trees.git import git_environment
 from demeanor.vcs.worktree_state import path_of
 
 _CI_BRANCHES = (
@@ -59,7 +60,9 @@ def git_state(
 def _git(folder: Path, *words: str) -> list[str] | None:
     """What a git command prints, split at its NULs; None if it fails, such as outside a repository."""
     try:
-        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, timeout=60, check=False)
+        done = subprocess.run(
+            ["git", *words], cwd=folder, env=git_environment(), capture_output=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return os.fsdecode(done.stdout).split("\0") if done.returncode == 0 else None

@@ -33,11 +33,11 @@ def changed_lines(root: Path, revision: str) -> Mapping[str, frozenset[int]]:
         unknown = git(root, "ls-files", "--others", "--exclude-standard", "-z").split("\0")
     except GitError as error:
         raise UsageError(f"{revision}: the changes since then can't be read: {error}") from None
-    found = parse_diff(text)
+    diff = parse_diff(text)
     for path in filter(None, unknown):
         lines = (root / path).read_bytes().count(b"\n") + 1
-        found[path] = frozenset(range(1, lines + 1))
-    return found
+        diff[path] = frozenset(range(1, lines + 1))
+    return diff
 
 
 def parse_diff(text: str) -> dict[str, frozenset[int]]:

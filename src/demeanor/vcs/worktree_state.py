@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,19 +42,22 @@ class TreeState:
     """Of the ignored files, by size and time of change."""
 
 
-def tree_state(root: Path, *, leave_out: Collection[Path] = ()) -> TreeState | None:
-    """The state of the repository that contains `root`, without the paths in `leave_out`.
+def tree_state(
+    root: Path, *, leave_out: Collection[Path] = (), is_own: Callable[[Path], bool] = lambda _: False
+) -> TreeState | None:
+    """The state of the repository that contains `root`, without the paths in `leave_out` and sources that are our own.
 
     None if it can't be told: there is no repository, or a submodule or a repository inside has changes.
     """
     try:
         top = Path(git(root, "rev-parse", "--show-toplevel").rstrip("\n")).resolve()
-        return _state(top, git(top, *_STATUS).split("\0"), frozenset(str(path.resolve()) for path in leave_out))
+        apart = frozenset(str(path.resolve()) for path in leave_out)
+        return _state(top, git(top, *_STATUS).split("\0"), apart, is_own)
     except (GitError, OSError, _Unknowable):
         return None
 
 
-def _state(top: Path, lines: Iterable[str], apart: Collection[str]) -> TreeState:
+def _state(top: Path, lines: Iterable[str], apart: Collection[str], is_own: Callable[[Path], bool]) -> TreeState:
     sources, ignored = hashlib.sha256(), hashlib.sha256()
     for line in sorted(lines):
         if "\N{REPLACEMENT CHARACTER}" in line:  # a name that is not UTF-8
@@ -67,7 +70,7 @@ def _state(top: Path, lines: Iterable[str], apart: Collection[str]) -> TreeState
         elif line.startswith("! "):
             for entry in _files_below(path, apart):
                 ignored.update(entry)
-        else:
+        elif not is_own(path):
             sources.update(b"\0" + line.encode() + b"\0" + _content(path))
     return TreeState(sources=sources.hexdigest(), ignored=ignored.hexdigest())
 

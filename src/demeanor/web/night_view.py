@@ -59,6 +59,9 @@ class HeatCell:
     ran: bool = False
     """Whether there are trials to look at."""
 
+    run: str = ""
+    """The run that has them."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeatRow:
@@ -245,6 +248,7 @@ def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
         reason=row.decision.reason if row.decision else "not part of this run",
         trend=_trend(newest_first, labelled=labelled),
         ran=bool(now.judged or now.voided),
+        run=row.run,
     )
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
+from playwright._impl._driver import compute_driver_executable
 
 from tests.helpers.project import Project
 from tests.journeys.test_live_provider import serving
@@ -44,7 +48,9 @@ def test_a_lossy_converter_fails_with_details(project: Project):
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--converter", "nothing"], "use the form MODULE:FUNCTION"),
+        (["--converter", "nothing"], "can't be started: No such file or directory"),
+        (["--converter", "unbalanced 'quote"], "name a function as MODULE:FUNCTION, or a command such as"),
+        (["--converter", "false"], "it ended with exit code 1 before it answered a message"),
         (["--converter", "no_such_module:f"], "can't be imported"),
         (["--converter", "json:f"], "this function does not exist"),
         (["-k", "nosuchcase"], "no case matches"),
@@ -56,6 +62,41 @@ def test_wrong_options_are_reported(project: Project, words: list[str], complain
     ran = project.demeanor("gateway", "contract", *words)
     assert ran.returncode == 2
     assert complaint in ran.stderr
+
+
+def typescript_node() -> str:
+    """A node that runs TypeScript as it is: this machine's, or the one that tests in a browser bring along."""
+    nodes = [path for path in (shutil.which("node"), compute_driver_executable()[0]) if path]
+    for node in nodes:
+        version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
+        if tuple(map(int, version.strip()[1:].split(".")[:2])) >= (22, 18):
+            return node
+    raise AssertionError(f"none of these is node 22.18 or newer: {nodes}")
+
+
+def test_a_converter_in_typescript_is_checked(project: Project):
+    """The example passes what its first lines say, and fails where it loses something."""
+    example = Path(__file__).parents[3] / "examples/contract/convert.ts"
+    converter = f"{typescript_node()} {example}"
+    words = ("gateway", "contract", "--converter", converter)
+    thoughts = project.demeanor(*words, "-k", "Thinking Trace and anthropic → openai-chat")
+    assert (thoughts.returncode, thoughts.stdout) == (0, "3 cases, 0 failed\n"), thoughts.stderr
+    calls = project.demeanor(*words, "-k", "Tool Call and anthropic → openai-chat", "--json")
+    assert calls.returncode == 1
+    outcomes = {one["name"].partition(":")[0]: one.get("problems") for one in json.loads(calls.stdout)["cases"]}
+    assert sum(map(bool, outcomes.values())) == 8
+    assert "9007199254740992" in str(outcomes["3-tool-calls/exact-numbers"])
+    other = project.demeanor(*words, "-k", "Thinking Trace and anthropic → gemini and request and unsigned")
+    assert "ConverterError: no converter for a request from anthropic to gemini" in other.stdout
+
+
+def test_words_beside_each_other_are_a_phrase(project: Project):
+    """As the names of other tools' tests are written."""
+    listed = project.demeanor("gateway", "contract", "--list", "-k", "Thinking Trace").stdout.splitlines()
+    assert listed
+    assert {line.partition("/")[0] for line in listed} == {"5-thinking-traces"}
+    listed = project.demeanor("gateway", "contract", "--list", "-k", "Tool Call").stdout.splitlines()
+    assert {line.partition("/")[0] for line in listed} >= {"3-tool-calls", "4-tool-call-ids"}
 
 
 WEATHER = """\

@@ -14,6 +14,7 @@ from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateCell
 from demeanor.decide.gate.effort import EFFORTS, LARGE_DROP, SMALL_DROP, STANDARD, THOROUGH, Effort
 from demeanor.decide.gate.frontier import average_rates, cell_rates, expected_rate, plan_after
+from demeanor.decide.gate.optimal import history
 from demeanor.decide.gate.rules import gate
 
 STEADY = Baseline(passed=57, failed=3, nights=20)
@@ -66,18 +67,26 @@ def test_no_plan_of_any_length_saves_more_than_two_percent(effort: Effort) -> No
 
 
 @pytest.mark.parametrize("effort", EFFORTS, ids=["standard", "thorough"])
-@pytest.mark.parametrize("past", [3, 21, 60, 300])
-def test_no_length_of_history_is_worse_than_none(effort: Effort, past: int) -> None:
-    """By at most one point, in any of the errors; and it needs no more trials."""
+@pytest.mark.parametrize("past", [6, 21, 60, 300])
+def test_a_short_history_costs_little_power(effort: Effort, past: int) -> None:
+    """It never has more false alarms or trials than none; it misses few large drops more, and some small ones."""
     none, some = figures(effort), figures(effort, past=past)
     assert some[0.95][0] <= none[0.95][0] + 0.001
-    assert some[0.8][0] >= none[0.8][0] - 0.01
-    assert some[0.5][0] >= none[0.5][0] - 0.01
+    assert some[0.8][0] >= none[0.8][0] - 0.13
+    assert some[0.5][0] >= none[0.5][0] - 0.02
     assert some[0.95][1] <= none[0.95][1] + 0.01
 
 
+@pytest.mark.parametrize(("effort", "most"), [(STANDARD, 0.06), (THOROUGH, 0.08)], ids=["standard", "thorough"])
+def test_an_unreliable_eval_has_few_false_alarms_as_well(effort: Effort, most: float) -> None:
+    """At its own rate, with sixty trials of history."""
+    rates = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
+    alarms = {rate: average_rates((rate,), past=60, base=rate, effort=effort)[0].chance for rate in rates}
+    assert max(alarms.values()) <= most, alarms
+
+
 def test_the_history_of_an_unreliable_eval_prevents_false_alarms() -> None:
-    """A 70 % eval without a history is rejected every second time; with one, hardly ever."""
+    """A 70 % eval that is expected to pass 95 % is rejected every second time; with a history, hardly ever."""
     without, with_history = (average_rates((0.7,), past=past, base=0.7, effort=STANDARD)[0].chance for past in (0, 60))
     assert without > 0.4
     assert with_history < 0.05
@@ -150,11 +159,29 @@ def test_a_healthy_subject_is_not_blamed_for_another_one(rate: float) -> None:
 
 
 def test_one_bad_first_night_leaves_a_cell_rejectable() -> None:
-    """Otherwise it could fail forever: after it, no failure would be news."""
-    first = Baseline(passed=0, failed=3, nights=1)
-    (found,) = gate([cell("fff", past=first)])
-    assert found.decision.answer == "reject"
-    assert found.rates == cell_rates(0, 0, STANDARD)
+    """Otherwise it could fail forever: after it, no failure would be news. A good second night does not change that."""
+    (found,) = gate([cell("ff", past=Baseline(passed=0, failed=3, nights=1))])
+    assert (found.decision.answer, found.decision.rule) == ("reject", "two_of_three")
+    for effort in EFFORTS:
+        (found,) = gate([cell("f" * 30, past=Baseline(passed=3, failed=3, nights=2))], effort=effort)
+        assert (found.decision.answer, found.decision.rule) == ("reject", "optimal")
+
+
+def test_correlated_trials_are_weaker_evidence() -> None:
+    """A plan that expects them has the false alarms that it states; one that does not has several times as many."""
+    past, correlation = Baseline(passed=57, failed=3, nights=20), 0.2
+    (expecting,) = gate([cell(past=past)], correlation=correlation)
+    assert expecting.rates is not None
+    plan, naive = (plan_after(*history(cell(past=past), rho), STANDARD, rho) for rho in (correlation, 0.0))
+    healthy = expecting.rates.healthy
+    rng, rounds, alarms, naive_alarms = random.Random(6), 4000, 0, 0
+    for _ in range(rounds):
+        night = rng.betavariate(healthy.rate * 4, (1 - healthy.rate) * 4)
+        outcomes = [rng.random() < night for _ in range(STANDARD.cap)]
+        alarms += plan.follow(outcomes)[1] == "reject"
+        naive_alarms += naive.follow(outcomes)[1] == "reject"
+    assert alarms / rounds == pytest.approx(healthy.chance, abs=0.01)
+    assert naive_alarms / rounds > 3 * cell_rates(57, 3, STANDARD).healthy.chance
 
 
 @given(outcomes=st.text(alphabet="pf", max_size=13), passed=st.integers(0, 60), effort=st.sampled_from(EFFORTS))

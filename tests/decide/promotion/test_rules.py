@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.policy import Policy
-from demeanor.decide.promotion.rules import DEMOTE, PROMOTE, demote, promote
+from demeanor.decide.promotion.both import waiting
+from demeanor.decide.promotion.rules import DEMOTE, PROMOTE, demote, flapping, promote
 from tests.helpers.histories import SUBJECTS, drawn, night, nights
 from tests.helpers.reference_rules import may_be_promoted, must_be_demoted
 
@@ -19,7 +21,7 @@ def test_classic_promotion_agrees_with_the_reference() -> None:
     for _ in range(10_000):
         subjects = SUBJECTS[: rng.randint(1, 3)]
         cells = list(drawn(rng, length=rng.randint(5, 18), subjects=subjects))
-        (found,) = promote(cells, {"e": subjects}, across=True)
+        (found,) = promote(cells, {"e": subjects}, rule="classic")
         expected = may_be_promoted(cells, subjects)
         assert (found.answer == "promote") is expected, (found, cells)
         assert bool(found.missing) is not expected
@@ -42,7 +44,7 @@ def test_classic_demotion_agrees_with_the_reference() -> None:
             for cell_number in range(rng.randint(1, 9))
             for subject in SUBJECTS[:2]
         ]
-        (found,) = demote(cells, {"e": SUBJECTS[:2]})
+        (found,) = demote(cells, {"e": SUBJECTS[:2]}, rule="classic")
         assert (found.answer == "demote") is must_be_demoted(cells, SUBJECTS[:2]), (found, cells)
         demoted += found.answer == "demote"
     assert 200 < demoted < 1800
@@ -50,8 +52,8 @@ def test_classic_demotion_agrees_with_the_reference() -> None:
 
 def test_ten_perfect_nights_are_promoted_and_nine_wait_for_one() -> None:
     """The report says what is missing."""
-    assert promote(nights([3] * 10), ONE)[0].answer == "promote"
-    (near,) = promote(nights([3] * 9), ONE)
+    assert promote(nights([3] * 10), ONE, rule="classic")[0].answer == "promote"
+    (near,) = promote(nights([3] * 9), ONE, rule="classic")
     assert (near.answer, near.distance) == ("wait", 1)
     assert near.missing == ("9 of 10 nights in which every enabled subject was judged",)
 
@@ -68,14 +70,14 @@ def test_one_bad_night_in_the_window_costs_a_week(results: dict[str, int], reaso
     """A failure, a night of voids and a skipped night all block the promotion."""
     cells = nights([3] * 14)
     cells[12] = night(12, **results)
-    (found,) = promote(cells, ONE)
+    (found,) = promote(cells, ONE, rule="classic")
     assert (found.answer, found.missing, found.distance) == ("wait", (reason,), 6)
 
 
 def test_a_missing_night_is_not_a_pass() -> None:
     """The night was run, but not this eval."""
     cells = [cell for cell in nights([3] * 14) if cell.run != "n012"]
-    (found,) = promote([*cells, night(12, eval="other")], ONE)
+    (found,) = promote([*cells, night(12, eval="other")], ONE, rule="classic")
     assert (found.answer, found.missing) == ("wait", ("n012: no data for a:m",))
 
 
@@ -83,46 +85,81 @@ def test_a_void_beside_passes_does_not_matter() -> None:
     """Two passes and a void are 100 % of the judged trials."""
     cells = nights([3] * 14)
     cells[12] = night(12, passed=2, voided=1)
-    assert promote(cells, ONE)[0].answer == "promote"
+    assert promote(cells, ONE, rule="classic")[0].answer == "promote"
 
 
 def test_all_enabled_subjects_count_and_others_do_not() -> None:
     """The weakest enabled subject decides."""
     cells = [*nights([3] * 12), *nights([2] * 12, subject="b:m")]
-    assert promote(cells, {"e": ("a:m", "b:m")})[0].answer == "wait"
-    assert promote(cells, ONE)[0].answer == "promote"
+    assert promote(cells, {"e": ("a:m", "b:m")}, rule="classic")[0].answer == "wait"
+    assert promote(cells, ONE, rule="classic")[0].answer == "promote"
     assert promote(cells, {"e": ()})[0].missing[-1] == "no subject is enabled for it"
 
 
 def test_an_edit_of_the_eval_restarts_the_count() -> None:
     """Nights of an older version don't count; the change is shown."""
     cells = [*nights([3] * 9, eval_hash="h0"), *nights([3] * 5, first=9)]
-    (found,) = promote(cells, ONE)
+    (found,) = promote(cells, ONE, rule="classic")
     assert (found.answer, found.distance) == ("wait", 5)
     assert [night.states["a:m"] for night in found.nights] == ["before"] * 2 + ["pass"] * 5
     assert [(change.part, change.run) for change in found.changes] == [("eval", "n009")]
 
 
-def test_a_change_of_the_subject_is_shown_and_restarts_the_count_unless_asked() -> None:
-    """Two fingerprints are never averaged silently."""
-    cells = [*nights([3] * 9, agent_version="1"), *nights([3] * 5, first=9, agent_version="2", fingerprint="f2")]
-    (found,) = promote(cells, ONE)
-    assert (found.answer, found.distance) == ("wait", 5)
+def test_a_change_of_the_agent_or_prompt_is_shown_and_restarts_nothing() -> None:
+    """An eval that stays at 100 % through changes is what a promotion means."""
+    cells = [*nights([3] * 9, agent_version="1"), *nights([3] * 9, first=9, agent_version="2", fingerprint="f2")]
+    for rule in ("classic", "sprt", "both"):
+        (found,) = promote(cells, ONE, rule=rule)
+        assert found.answer == "promote"
     assert [(change.part, change.before, change.after) for change in found.changes] == [("agent", "1", "2")]
-    assert promote(cells, ONE, across=True)[0].answer == "promote"
-    assert promote([*cells, *nights([3] * 5, first=14, fingerprint="f2")], ONE)[0].answer == "promote"
+
+
+def test_another_model_restarts_the_count() -> None:
+    """It has to show that it does as well; an eval that must always pass keeps its failures with any model."""
+    cells = [*nights([3] * 9, model_hash="m1"), *nights([3] * 5, first=9, model_hash="m2", fingerprint="f2")]
+    (found,) = promote(cells, ONE, rule="classic")
+    assert (found.answer, found.distance) == ("wait", 5)
+    assert [change.part for change in found.changes] == ["model"]
+    always = [replace(cell, policy=Policy.ALWAYS_PASSES) for cell in [*nights([1] * 3, model_hash="m0"), *cells[3:]]]
+    assert demote(always, ONE)[0].answer == "demote"
+
+
+def test_by_default_both_rules_must_promote() -> None:
+    """Ten perfect nights are not evidence enough, nor are 47 passes with a failure in the last week; a bad start delays
+    the promotion, and does not prevent it."""
+    assert promote(nights([3] * 16), ONE)[0].answer == "promote"
+    (near,) = promote(nights([3] * 10), ONE)
+    assert (near.answer, near.distance, near.missing) == ("wait", 6, ("a:m: 17 more passes in a row, 30 of 30 passed",))
+    assert promote(nights([3] * 30 + [2] + [3] * 6), ONE)[0].answer == "wait"
+    assert promote(nights([0] + [3] * 30), ONE)[0].answer == "promote"
+    assert promote(nights([0] + [3] * 30), ONE, rule="sprt")[0].answer == "refuse"
+
+
+def test_the_waiting_time_of_both_rules_agrees_with_a_simulation() -> None:
+    """And so does how often a year an eval of 97 % is promoted and demoted again."""
+    rng, rate, rounds, promoted = random.Random(5), 0.97, 300, 0
+    for _ in range(rounds):
+        cells = nights([sum(rng.random() < rate for _ in range(3)) for _ in range(30)])
+        promoted += any(promote(cells[:n], ONE)[0].answer == "promote" for n in range(16, 31))
+    assert promoted / rounds == pytest.approx(waiting(rate, 3).within(30), abs=0.07)
+    classic, both = (
+        flapping(PROMOTE[name], DEMOTE[other], rate, 3) or 0.0
+        for name, other in (("classic", "classic"), ("both", "cusum"))
+    )
+    assert 10 < classic < 15
+    assert both < 3
 
 
 def test_a_demoted_eval_starts_again() -> None:
     """Nights as ALWAYS_PASSES don't count as incubation."""
     cells = [*nights([3] * 9, policy=Policy.ALWAYS_PASSES), *nights([3] * 5, first=9)]
-    assert promote(cells, ONE)[0].distance == 5
+    assert promote(cells, ONE, rule="classic")[0].distance == 5
 
 
 def test_evals_that_need_the_least_come_first() -> None:
     """After those to promote."""
     cells = [*nights([3] * 12), *nights([3] * 8, eval="near", first=4), *nights([3] * 3, eval="far", first=9)]
-    found = promote(cells, dict.fromkeys(("far", "e", "never", "near"), ("a:m",)))
+    found = promote(cells, dict.fromkeys(("far", "e", "never", "near"), ("a:m",)), rule="classic")
     assert [(one.eval, one.answer, one.distance) for one in found] == [
         ("e", "promote", 0),
         ("near", "wait", 2),
@@ -153,7 +190,7 @@ def test_a_refusal_by_sprt_is_final_and_says_so() -> None:
     cells = [*nights([1]), *nights([3], subject="b:m")]
     (found,) = promote(cells, {"e": ["a:m", "b:m"]}, rule="sprt")
     assert (found.answer, found.distance) == ("refuse", 0)
-    assert found.missing == ("a:m: not good, 1 of 3 passed; this is final until the eval or the subject changes",)
+    assert found.missing == ("a:m: not good, 1 of 3 passed; this is final until the eval or the model changes",)
 
 
 def test_the_rates_of_sprt_account_for_the_number_of_subjects() -> None:
@@ -183,9 +220,9 @@ def test_sprt_detects_a_drop_before_the_promotion_is_applied() -> None:
 def test_cusum_tolerates_a_single_failure_and_names_the_night_of_a_drop() -> None:
     """Classic demotes for one."""
     single = nights([3] * 20 + [2] + [3] * 3, policy=Policy.ALWAYS_PASSES)
-    assert demote(single, ONE)[0].answer == "demote"
-    assert demote(single, ONE, rule="cusum")[0].answer == "keep"
-    (dropped,) = demote(nights([3] * 20 + [2, 1], policy=Policy.ALWAYS_PASSES), ONE, rule="cusum")
+    assert demote(single, ONE, rule="classic")[0].answer == "demote"
+    assert demote(single, ONE)[0].answer == "keep"
+    (dropped,) = demote(nights([3] * 20 + [2, 1], policy=Policy.ALWAYS_PASSES), ONE)
     assert (dropped.answer, dropped.missing) == ("demote", ("a:m: lower since n020, detected in n021",))
 
 
@@ -209,7 +246,7 @@ def test_a_simulation_agrees_with_the_error_rates() -> None:
     rng, rate, promoted = random.Random(3), 0.9, 0
     for _ in range(300):
         cells = nights([sum(rng.random() < rate for _ in range(3)) for _ in range(30)])
-        promoted += any(promote(cells[:n], ONE)[0].answer == "promote" for n in range(10, 31))
+        promoted += any(promote(cells[:n], ONE, rule="classic")[0].answer == "promote" for n in range(10, 31))
     assert promoted / 300 == pytest.approx(PROMOTE["classic"].error_rates().at(rate).chance, abs=0.07)
 
 

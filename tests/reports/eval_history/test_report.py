@@ -7,7 +7,7 @@ from tests.helpers.night_reports import changed, nights
 
 
 def course(words: str, **more: str) -> EvalHistory:
-    cells = nights({"saves": words}, first=1)
+    cells = nights({"saves": words}, first=1, model_hash="m1")
     return eval_history("saves", changed(cells, "11-11", **more) if more else cells, kind="nightly")
 
 
@@ -31,8 +31,18 @@ def test_a_steady_eval_has_no_change_point() -> None:
 
 def test_each_segment_has_its_own_rate() -> None:
     """Segments are never combined."""
-    (subject,) = course("fff " * 10 + "ppp " * 3, fingerprint="f2").subjects
-    assert [(one.passed, one.judged, one.mark) for one in subject.stretches] == [(0, 30, None), (9, 9, "subject")]
+    (subject,) = course("fff " * 10 + "ppp " * 3, model_hash="m2").subjects
+    assert [(one.passed, one.judged, one.mark) for one in subject.stretches] == [(0, 30, None), (9, 9, "model")]
+    assert (subject.present.passed, subject.present.judged) == (9, 9)
+
+
+def test_the_present_rate_is_that_since_the_last_change() -> None:
+    """A change of the agent begins no segment, but what it brought about is not averaged away."""
+    found = course("fff " * 10 + "ppp " * 5, fingerprint="f2")
+    (subject,) = found.subjects
+    assert [(one.passed, one.judged, one.mixed) for one in subject.stretches] == [(15, 45, True)]
+    assert (subject.present.passed, subject.present.judged) == (15, 15)
+    assert "now, from 2026-11-11" in history_terminal(found)
 
 
 def test_many_nights_are_wrapped() -> None:

@@ -28,10 +28,10 @@ def test_the_error_rates_of_the_applied_rules_are_shown() -> None:
     text = " ".join(gate_terminal(*a_gate(), Screen(width=100), explain=True).split())
     assert "every_trial: ALWAYS_PASSES: 3 trials" in text
     assert (
-        "For 2 cells that are expected to pass 95 % of the time: it rejects 0.69 % at 95 %, 24 % at 80 %, 85 % at 50 %"
-        in text
-    )
-    assert "two_of_three: USUALLY_PASSES without nights" in text
+        "For 2 cells that are expected to pass 95 % of the time, whose trials are independent: it rejects 0.69 % at "
+        "95 %, 24 % at 80 %, 85 % at 50 %"
+    ) in text
+    assert "two_of_three: USUALLY_PASSES without two nights" in text
 
 
 def test_an_interrupted_gate_says_how_to_go_on() -> None:

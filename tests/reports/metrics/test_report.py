@@ -30,21 +30,20 @@ def test_runs_of_the_same_versions_are_combined() -> None:
 
 def test_different_versions_have_their_own_rows() -> None:
     """And marked."""
-    found = analysis([source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f2")])
+    found = analysis([source("a", "ppp", model_hash="m1"), source("b", "fff", model_hash="m2")])
     assert [(row.tally.passed, row.tally.judged, row.differs) for row in found.rows] == [(3, 3, True), (0, 3, True)]
     assert analysis_terminal(found).count("◆") == 3
 
 
 def test_versions_in_one_row_are_marked_and_only_then() -> None:
-    """`--across` says that it combined versions where it did."""
+    """Another agent or prompt begins no new row."""
     versions = [source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f2")]
-    found = analysis(versions, across=True)
+    found = analysis(versions)
     assert [(row.tally.judged, row.mixed, row.differs) for row in found.rows] == [(6, True, False)]
-    assert "◆ trials of different versions of the subject are in one row (--across)" in analysis_terminal(found)
-    same = analysis([source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f1")], across=True)
+    assert "◆ trials of different versions of the subject are in one row" in analysis_terminal(found)
+    same = analysis([source("a", "ppp", fingerprint="f1"), source("b", "fff", fingerprint="f1")])
     assert [row.mixed for row in same.rows] == [False]
     assert "◆" not in analysis_terminal(same)
-    assert "across" not in analysis_terminal(same)
 
 
 def test_the_last_attempt_counts() -> None:

@@ -51,12 +51,18 @@ def test_a_trial_that_was_not_run_is_missing() -> None:
     assert (row.tonight.judged, row.tonight.missing, row.tonight.rate.value) == (1, 2, 1.0)
 
 
-def test_an_eval_that_is_gone_is_absent() -> None:
-    """Its row stays as long as a shown night has it, without a decision."""
-    (subject,) = report_of(nights({"saves": "ppp ppp", "old": "fff -"})).subjects
-    assert [(row.eval, row.tonight.state) for row in subject.rows] == [("saves", "judged"), ("old", "absent")]
-    assert subject.rows[1].decision is None
+def test_a_cell_that_no_run_of_the_night_tried_is_undecided_for_a_week() -> None:
+    """Its row stays as long as a shown night has it. One that usually fails is not missed."""
+    cells = nights({"saves": "ppp ppp", "old": "fff -"})
+    report = report_of(cells + nights({"known": "fff -"}, policy=Policy.USUALLY_FAILS))
+    assert (report.verdict, report.reason) == ("undecided", "1 undecided (1 not tried)")
+    (subject,) = report.subjects
+    assert {row.eval: row.decision and row.decision.answer for row in subject.rows} == {
+        "saves": "accept", "old": "undecided", "known": None,
+    }  # fmt: skip
     assert subject.totals[-1].evals == 1
+    later = report_of(nights({"saves": "ppp " * 9, "old": "fff" + " -" * 8}))
+    assert (later.verdict, later.subjects[0].rows[1].decision) == ("accepted", None)
 
 
 def test_a_run_that_is_not_nightly_shows_its_own_evals_only() -> None:
@@ -67,21 +73,25 @@ def test_a_run_that_is_not_nightly_shows_its_own_evals_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "mark"),
+    ("facts", "mark", "restarts"),
     [
-        ({"fingerprint": "f2"}, "subject"),
-        ({"agent_version": "2.0", "fingerprint": "f2"}, "subject"),
-        ({"prompt_hash": "p2", "fingerprint": "f2"}, "subject"),
-        ({"eval_hash": "e2"}, "eval"),
+        ({"fingerprint": "f2"}, "subject", False),
+        ({"agent_version": "2.0", "fingerprint": "f2"}, "subject", False),
+        ({"prompt_hash": "p2", "fingerprint": "f2"}, "subject", False),
+        ({"model_hash": "m2", "fingerprint": "f2"}, "model", True),
+        ({"eval_hash": "e2"}, "eval", True),
     ],
 )
-def test_nights_before_and_after_a_change_are_marked_and_not_averaged(facts: dict[str, str], mark: str) -> None:
-    """The combined rate is of the nights since the change; the difference is marked too."""
-    cells = changed(nights({"saves": "fff fff ppp ppp"}), "11-11", **facts)
+def test_changes_are_marked_and_another_eval_or_model_is_not_averaged(
+    facts: dict[str, str], mark: str, restarts: bool
+) -> None:
+    """The combined rate is of the nights since the eval or the model changed; the difference is marked too."""
+    cells = changed(nights({"saves": "fff fff ppp ppp"}, model_hash="m1"), "11-11", **facts)
     (row,) = report_of(cells).subjects[0].rows
     assert [cell.marks for cell in row.cells] == [(), (), (mark,), ()]
-    assert (row.together.rate.value if row.together.rate else None, row.together.nights) == (1.0, 2)
-    assert row.together.mark == mark
+    assert row.together.rate is not None
+    assert (row.together.rate.value, row.together.nights) == ((1.0, 2) if restarts else (0.5, 4))
+    assert (row.together.mark, row.together.mixed) == (mark if restarts else None, not restarts)
     (row,) = report_of([cell for cell in cells if cell.started[5:10] <= "11-11"]).subjects[0].rows
     assert row.change is not None
     assert not row.change.alike
@@ -94,13 +104,13 @@ def test_a_change_is_seen_across_a_night_without_data() -> None:
     assert row.tonight.marks == ("subject",)
 
 
-def test_a_night_with_two_versions_of_the_subject_stands_alone() -> None:
+def test_a_night_with_two_versions_of_the_subject_is_marked() -> None:
     """The agent was updated while it ran."""
     cells = nights({"saves": "ppp ppp ppp"})
     cells[1] = a_cell(a_night(10), "saves", "ppp", fingerprint="f1 + f2")
     (row,) = report_of(cells).subjects[0].rows
     assert row.cells[1].mixed
-    assert (row.together.nights, row.together.mark) == (1, "subject")
+    assert (row.together.nights, row.together.mixed) == (3, True)
 
 
 def test_the_total_is_the_mean_over_evals_with_data() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from demeanor.core.values.record import RunInfo
 from demeanor.decide.shifts import RateShift, rate_shifts
 from demeanor.reports.night import shift_scan as module
-from demeanor.reports.night.shift_scan import kept_shifts, nights_before
+from demeanor.reports.night.shift_scan import kept_shifts
+from demeanor.results import nights_until
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
 from tests.helpers.runs import records
@@ -37,14 +39,13 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqlHist
         yield found
 
 
-def ask(history: SqlHistory, nights: int = 7) -> tuple[RateShift, ...]:
+def ask(history: SqlHistory, **more: Any) -> tuple[RateShift, ...]:
     """The changes that a report of the last night shows."""
-    run = history.run()
-    return kept_shifts(history, [*nights_before(history, run, nights), run])
+    return kept_shifts(history, nights_until(history, history.run(), 0)[-1], **more)
 
 
 def test_the_second_report_reads_what_the_first_one_found(history: SqlHistory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same changes as by a scan, also for a report that shows fewer nights."""
+    """The same changes as by a scan."""
     cells = history.nightly_cells(None)
     first = ask(history)
     assert first == rate_shifts(cells, {cell.run for cell in cells}, "night-08")
@@ -54,8 +55,7 @@ def test_the_second_report_reads_what_the_first_one_found(history: SqlHistory, m
         raise AssertionError("scanned again")
 
     monkeypatch.setattr(module, "latest_shifts", scan)
-    assert ask(history) == ask(history, 3) == first
-    assert ask(history, 0) == ()  # it was noticed the night before
+    assert ask(history) == first
 
 
 def test_a_night_that_changes_is_scanned_again(history: SqlHistory) -> None:
@@ -74,6 +74,19 @@ def test_quick_results_are_not_stored(history: SqlHistory, monkeypatch: pytest.M
     assert history.query("SELECT * FROM derived") == []
 
 
+def test_a_fall_is_told_until_the_rate_has_recovered_or_it_is_accepted(history: SqlHistory) -> None:
+    """However long ago it was; a later fall is not accepted with it."""
+    for number in range(9, 20):
+        add(history, number, BAD)
+    assert [(one.fell, one.first_after.name) for one in ask(history)] == [(True, "night-07")]
+    for name in ("saves", "saves/a:m"):
+        assert ask(history, accepted={name: "2026-01-07"}) == ()
+        assert len(ask(history, accepted={name: "2026-01-06"})) == 1
+    for number in range(20, 25):
+        add(history, number, GOOD)
+    assert [one.fell for one in ask(history)] == [False]
+
+
 @pytest.mark.parametrize(
     ("run", "number", "expected"),
     [("night-08", 2, [6, 7]), ("night-03", 2, [1, 2]), ("night-03", 7, [1, 2]), ("night-06", 9, [1, 2, 3, 4, 5])],
@@ -82,5 +95,5 @@ def test_the_nights_before_an_old_run_are_found_too(
     history: SqlHistory, run: str, number: int, expected: list[int]
 ) -> None:
     """However many nights there are after it."""
-    found = nights_before(history, history.run(run), number)
+    *found, _ = nights_until(history, history.run(run), number)
     assert [night.name for night in found] == [f"night-{one:02}" for one in expected]

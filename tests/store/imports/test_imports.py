@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.values.errors import BadInput, DemeanorError
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.verdict import VoidCause
@@ -29,10 +30,10 @@ def history(tmp_path: Path) -> Iterator[SqlHistory]:
 def import_(history: SqlHistory, *paths: Path, **options: Any) -> dict[tuple[str, str], RunCell]:
     """Import twice, the second time without effect; returns the cells of the run."""
     found = read_imports(paths, ImportOptions(**options))
-    assert all(one.new for one in write_imports(history.database, found))
-    assert [one.new for one in write_imports(history.database, read_imports(paths, ImportOptions(**options)))] == [
-        0
-    ] * len(found)
+    assert all(one.new for one in write_imports(history.database, found, Redactor()))
+    assert [
+        one.new for one in write_imports(history.database, read_imports(paths, ImportOptions(**options)), Redactor())
+    ] == [0] * len(found)
     (run,) = history.runs()
     return {(cell.eval, cell.subject): cell for cell in history.cells(run.name)}
 
@@ -108,9 +109,9 @@ def test_job_of_the_real_harbor(history: SqlHistory, name: str, expected: tuple[
 def test_a_resumed_job_is_the_same_run(history: SqlHistory, tmp_path: Path):
     """Only new trials are added."""
     job = a_job(tmp_path / "job")
-    write_imports(history.database, read_imports([job], ImportOptions()))
+    write_imports(history.database, read_imports([job], ImportOptions()), Redactor())
     put(job / "greet__f" / "result.json", harbor_trial("greet__f", reward=1.0, hour=6))
-    (written,) = write_imports(history.database, read_imports([job], ImportOptions()))
+    (written,) = write_imports(history.database, read_imports([job], ImportOptions()), Redactor())
     assert written.new == 1
     assert len(history.runs()) == 1
 
@@ -188,7 +189,7 @@ def test_one_broken_file_stops_the_whole_import(history: SqlHistory, tmp_path: P
     """Everything is read before anything is written."""
     good, bad = put(tmp_path / "a.json", CLINE), put(tmp_path / "b.json", "{")
     with pytest.raises(BadInput, match=r"b\.json"):
-        write_imports(history.database, read_imports([good, bad], ImportOptions()))
+        write_imports(history.database, read_imports([good, bad], ImportOptions()), Redactor())
     assert history.runs() == ()
 
 
@@ -224,6 +225,6 @@ def test_any_file_is_imported_or_refused(history: SqlHistory, tmp_path: Path, sa
         document = harbor_trial("x", reward=1.0)
     path = put(tmp_path / "x" / "result.json", document)
     try:
-        write_imports(history.database, read_imports([path], ImportOptions()))
+        write_imports(history.database, read_imports([path], ImportOptions()), Redactor())
     except DemeanorError as error:
         assert "can't be imported" in str(error) or "result.json" in str(error) or "trajectory.json" in str(error)  # noqa: PT017

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.imports import ImportOptions, Written, read_imports, write_imports
@@ -52,7 +53,7 @@ def broken(day: int, **statuses: str) -> dict[str, Any]:
 
 def write(history: SqlHistory, path: Path) -> Written:
     """Import one file or folder of `mine:m`."""
-    (written,) = write_imports(history.database, read_imports([path], ImportOptions(subject="mine:m")))
+    (written,) = write_imports(history.database, read_imports([path], ImportOptions(subject="mine:m")), Redactor())
     return written
 
 

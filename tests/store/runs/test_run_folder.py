@@ -76,14 +76,16 @@ def test_stored_attempts_can_be_read_before_the_run_is_closed(tmp_path: Path):
 def test_each_trial_has_readable_files(tmp_path: Path):
     """Log, trajectory and diff; the log has no escape sequences."""
     folder = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, Pass()).folder
-    assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "trajectory.jsonl", "workspace.diff"]
-    assert "\x1b" not in (folder / "log.txt").read_text()
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["trial-1", "trial-1.log"]
+    assert sorted(path.name for path in folder.iterdir()) == ["trajectory.jsonl", "workspace.diff"]
+    assert "\x1b" not in (folder.parent / "trial-1.log").read_text()
     assert "+hi" in (folder / "workspace.diff").read_text()
 
 
 def test_the_workspace_of_a_failed_trial_is_stored_without_links(tmp_path: Path):
     """A tool that uploads the results must not follow a link to a secret of the host."""
-    workspace = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, FAILED).folder / "workspace"
+    trial = tmp_path / "r" / keep(begun(tmp_path / "r"), 1, FAILED).folder
+    workspace = trial.parent / "workspace-trial-1"
     assert (workspace / "new.txt").read_text() == "hi"
     assert not (workspace / "out").is_symlink()
     assert (workspace / "out").read_text() == "(link to /etc/passwd)"

@@ -67,11 +67,11 @@ def _chain(lines: Iterable[Mapping[str, Any]]) -> set[str]:
         if (own := as_text(line.get("uuid"))) and line.get("isSidechain") is not True:
             parents[own] = as_text(line.get("parentUuid")) or as_text(line.get("logicalParentUuid"))
             last = own
-    found: set[str] = set()
-    while last and last not in found:
-        found.add(last)
+    ancestors: set[str] = set()
+    while last and last not in ancestors:
+        ancestors.add(last)
         last = parents.get(last, "")
-    return found
+    return ancestors
 
 
 def _add_facts(facts: dict[str, str], line: Mapping[str, Any], message: Mapping[str, Any]) -> None:

@@ -140,7 +140,7 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     """Compare results in the history."""
     from demeanor.commands.compare.identical import refuse_identical, refuse_same_trials
     from demeanor.reports.comparison import chosen_cells, latest_versions, make_comparison, sides_of, without_shared
-    from demeanor.results import open_project_history
+    from demeanor.results import open_project_history, recent_correlation
     from demeanor.runner import Catalog
     from demeanor.store import stored_price_notes
 
@@ -153,13 +153,15 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
         if not args.allow_identical:
             refuse_same_trials(base, new)
             base, new, notes = without_shared(base, new)
-        if not (args.across or config.nightly.across):
+        if not args.across:
             base, new, changed = latest_versions(base, new)
             notes += changed
         if not args.allow_identical and "nights" not in {base.kind, new.kind}:  # a hosted model may change by itself
             notes += refuse_identical(Catalog(config=config, environ=os.environ), base, new)
         notes += stored_price_notes(history, [*base.runs, *new.runs])
-    return make_comparison(base, new, margin=config.statistics.margin, notes=notes)
+        alike = recent_correlation(history)
+    notes += alike.notes
+    return make_comparison(base, new, margin=config.statistics.margin, correlation=alike.value, notes=notes)
 
 
 def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events: bool) -> tuple[CompareReport, bool]:

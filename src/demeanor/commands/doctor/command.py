@@ -19,7 +19,7 @@ from demeanor._version import __version__
 from demeanor.cli import config_argument, load_config, make_ui, sandbox_argument, with_sandbox
 from demeanor.config import Config, read_config
 from demeanor.core.text.wording import printable
-from demeanor.core.trees.git import require_git
+from demeanor.core.trees.git import require_git, unreadable
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.capture import NOTE_REMEDY
 from demeanor.core.values.errors import DemeanorError, UsageError
@@ -103,6 +103,7 @@ def _check(args: argparse.Namespace) -> Iterator[DoctorItem]:
         yield DoctorItem(name="configuration", state="broken", detail=str(error))
         return
     yield _configuration(config)
+    yield from _repository(config)
     yield from _ci_files(config)
     yield _agent_folders()
     yield from _agents(config)
@@ -120,6 +121,13 @@ def _git() -> DoctorItem:
         return _problem("git", error)
     done = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False)
     return DoctorItem(name="git", state="ok", detail=done.stdout.strip().removeprefix("git version "))
+
+
+def _repository(config: Config) -> Iterator[DoctorItem]:
+    """A repository that git can't read: its runs have no commit."""
+    if why := unreadable(config.root):
+        remedy = "repair it: runs have no commit and no branch, so nights don't count"
+        yield DoctorItem(name="repository", state="broken", detail=f"git can't read it: {why}", remedy=remedy)
 
 
 def _configuration(config: Config) -> DoctorItem:

@@ -67,16 +67,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Diagnose, fix, verify and report; apply the patch if requested."""
-    from demeanor.cli import make_ui
+    from demeanor.cli import log, make_ui
     from demeanor.commands.fix.artifacts import apply_fix, create_fix_folder, write_brief, write_report
     from demeanor.commands.fix.brief import brief_value
-    from demeanor.commands.fix.ci_run import import_ci_run, parse_ci_run
     from demeanor.commands.fix.diagnosis import diagnose
     from demeanor.commands.fix.project import open_project
     from demeanor.commands.fix.render import fix_markdown, fix_terminal
     from demeanor.commands.fix.report import FIX_DOCUMENT
     from demeanor.commands.fix.workflow import FixState
-    from demeanor.results import open_project_history
+    from demeanor.results import fetch_nights, import_ci_run, open_project_history, parse_ci_run
     from demeanor.runner import Catalog
 
     config = _override(load_config(args), args)
@@ -85,9 +84,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     redactor = Catalog(config=config, environ=os.environ).redactor
     with open_project(config, results, os.environ) as project:
         linked = [parse_ci_run(args.what), parse_ci_run(args.run)]
+        if not any(linked):
+            fetch_nights(config, os.environ, results, log)
         with open_project_history(config, os.environ, results=results, reading=not any(linked)) as history:
             what, named = (
-                text if run is None else import_ci_run(run, results, history, os.environ)
+                text if run is None else import_ci_run(run, config, os.environ, results, history)
                 for text, run in zip((args.what, args.run), linked, strict=True)
             )
             diagnosis = diagnose(project, history, what, run=named)

@@ -127,7 +127,7 @@ class Diagnosis:
 def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run: str | None = None) -> Diagnosis:
     """Diagnose a named eval, or the evals that failed or got worse in a named run or in the latest night."""
     past, requested = _choose_run(project, history, what, run)
-    report = make_night_report(history, past, details=10**6)
+    report = make_night_report(history, past, project.config, details=10**6)
     cells, notes = _choose_failures(project, report, requested)
     failures, requests = [], []
     for failure, request in _load_failures(project, history, replace(report, failures=cells)):
@@ -219,7 +219,7 @@ def _load_failures(
     project: FixProject, history: SqlHistory, report: NightReport
 ) -> Iterator[tuple[FailingEval, Request | None]]:
     """Yield each failure with its trials and captures, and the first request of the failing trial."""
-    nights = {night.name: night for night in report.nights}
+    nights = {run.name: run for night in report.nights for run in night.runs}
     pairs = load_step_pairs(history, report, project.config, project.results)
     for one, pair in zip(report.failures, pairs, strict=True):
         row = report.row(one.eval, one.subject)

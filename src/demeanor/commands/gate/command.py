@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until all cells are answered; then report and record the decisions."""
-    from demeanor.cli import make_ui, print_plan
+    from demeanor.cli import log, make_ui, print_plan
     from demeanor.decide import empty_exit_code
     from demeanor.reports.gate import (
         GATE_DOCUMENT,
@@ -130,13 +130,14 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         require_removed,
     )
     from demeanor.reports.run import make_report, publish
-    from demeanor.results import keep_decisions, open_project_history
+    from demeanor.results import fetch_nights, keep_decisions, open_project_history
     from demeanor.runner import Catalog, execute, prepare
 
     config = _for_gates(load_config(args), args)
     results = args.results or config.root / config.results
     request = request_of(args, command="gate", build=builds_first(args, config))
     catalog = Catalog(config=config, environ=os.environ)
+    fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
         state = make_gate_state(catalog, request, history, os.environ, base=args.base, accepted=args.accept_removed)
     require_removed(state)

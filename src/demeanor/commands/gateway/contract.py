@@ -6,8 +6,10 @@ import argparse
 import importlib
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,16 +22,23 @@ from demeanor.core.values.exit_code import ExitCode
 if TYPE_CHECKING:
     from demeanor.gateway import ContractOutcome, Converter
 
+_FUNCTION = re.compile(r"[\w.]+:\w+")
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument(
-        "-k", dest="keyword", default="", metavar="EXPR", help="only cases that match, such as 'ids and gemini'"
+        "-k",
+        dest="keyword",
+        default="",
+        metavar="EXPR",
+        help="only cases that match, such as 'ids and gemini' or 'Thinking Trace'",
     )
     parser.add_argument(
         "--converter",
-        metavar="MODULE:FUNCTION",
-        help="check another converter: function(source, target, kind, body: bytes) -> bytes",
+        metavar="MODULE:FUNCTION|COMMAND",
+        help="check another converter: function(source, target, kind, body: bytes) -> bytes, or a program that answers"
+        " lines of JSON with lines of JSON, such as 'node convert.ts'",
     )
     parser.add_argument("--url", help="check a server instead: its streams, ids and usage")
     parser.add_argument(
@@ -59,7 +68,9 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.only_list:
         print("\n".join(f"{case.name} ({case.kind})" for case in chosen))
         return ExitCode.ACCEPTED
-    return _print(contract.run(_converter(args.converter), only=chosen), "cases", as_json=args.json)
+    with _converter(args.converter) as converter:
+        outcomes = contract.run(converter, only=chosen)
+    return _print(outcomes, "cases", as_json=args.json)
 
 
 def _print(outcomes: Sequence[ContractOutcome], what: str, *, as_json: bool) -> ExitCode:
@@ -99,18 +110,23 @@ def _probes(args: argparse.Namespace) -> Sequence[ContractOutcome]:
     return asyncio.run(probe_url(args.url, args.dialect, args.model, key))
 
 
-def _converter(name: str | None) -> Converter | None:
+def _converter(name: str | None) -> AbstractContextManager[Converter | None]:
+    """The converter that is named: a function, or a program that runs until the end."""
+    from demeanor.gateway.contract import converter_program
+
+    if name is None or _FUNCTION.fullmatch(name):
+        return nullcontext(None if name is None else _function(name))
+    return converter_program(name)
+
+
+def _function(name: str) -> Converter:
     """Import the function `module:function`; modules in the current folder are found too."""
-    if name is None:
-        return None
-    module, colon, function = name.partition(":")
-    if not colon or not function:
-        raise UsageError(f"--converter {name!r} does not name a function\n  → use the form MODULE:FUNCTION")
+    module, _, function = name.partition(":")
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found: Converter | None = getattr(importlib.import_module(module), function, None)
+        converter: Converter | None = getattr(importlib.import_module(module), function, None)
     except ImportError as error:
         raise BadInput(f"can't be imported: {error}", where=name, key="--converter") from None
-    if not callable(found):
+    if not callable(converter):
         raise BadInput("this function does not exist", where=name, key="--converter")
-    return found
+    return converter

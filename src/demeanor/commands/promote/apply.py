@@ -45,7 +45,9 @@ def promotion_arguments(parser: argparse.ArgumentParser) -> None:
         help="the reverse: the evals that fail too often for ALWAYS_PASSES, back to USUALLY_PASSES",
     )
     parser.add_argument(
-        "--rule", metavar="NAME", help="the rule: classic (default) or sprt; with --demote classic (default) or cusum"
+        "--rule",
+        metavar="NAME",
+        help="the rule: both (default), classic or sprt; with --demote cusum (default) or classic",
     )
     parser.add_argument(
         "--apply",
@@ -67,9 +69,10 @@ def verification_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     """List the evals that are ready, or apply the changes."""
+    from demeanor.cli import log
     from demeanor.define import shared_policies
     from demeanor.reports.promotion import PROMOTION_DOCUMENT, make_promotion_report, promotion_terminal
-    from demeanor.results import open_project_history
+    from demeanor.results import fetch_nights, open_project_history
     from demeanor.runner import Catalog, choose_evals
 
     config = load_config(args)
@@ -82,6 +85,7 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
     wanted = {*args.evals, *(other for name in args.evals for other in shared.get(name, ()))}
     evals = [one for name, one in every.items() if not args.evals or name in wanted]
     catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
+    fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
         report = make_promotion_report(history, catalog, evals, action, rule=args.rule)
     if not args.apply:

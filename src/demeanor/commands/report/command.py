@@ -14,10 +14,10 @@ from demeanor.core.values.exit_code import ExitCode
 
 _FORMS = {"": night, "--eval": eval_history, "--failures": failures, "--metrics": metrics}
 _OPTIONS = {
-    "": ("nights", "branch", "details", "across", "all"),
-    "--eval": ("subject", "kind", "across"),
+    "": ("nights", "branch", "details", "all"),
+    "--eval": ("subject", "kind"),
     "--failures": ("brief", "against", "all"),
-    "--metrics": ("k", "patterns", "across"),
+    "--metrics": ("k", "patterns"),
 }
 
 
@@ -40,9 +40,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     for form in _FORMS.values():
         form.arguments(parser)
     out = parser.add_argument_group("output")
-    out.add_argument(
-        "--across", action="store_true", help="combine trials across changes of the subject (◆), too; not for failures"
-    )
     out.add_argument("--all", action="store_true", help="show every eval of a night, or every group of failures")
     how = out.add_mutually_exclusive_group()
     how.add_argument("--format", choices=night.FORMATS, default="terminal", help="output format (default: terminal)")

@@ -27,9 +27,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
     """Read the history of the eval, and show it with its change points."""
+    from demeanor.cli import log
     from demeanor.reports.eval_history import HISTORY_DOCUMENT, history_terminal, make_eval_history
-    from demeanor.results import open_project_history
+    from demeanor.results import fetch_nights, open_project_history
 
+    fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
-        found = make_eval_history(history, args.eval, args.subject, kind=args.kind or "nightly", across=args.across)
+        found = make_eval_history(history, args.eval, args.subject, kind=args.kind or "nightly")
     return HISTORY_DOCUMENT.write(found) if output_format(args) == "json" else history_terminal(found, screen)

@@ -36,19 +36,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen) -> str:
     """Find the run, and show it with the nights before it."""
+    from demeanor.cli import log
     from demeanor.reports.night import make_night_report, near_of_night
-    from demeanor.results import open_project_history
+    from demeanor.results import fetch_nights, open_project_history
 
+    fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
         chosen = _chosen(history, args, results)
         report = make_night_report(
             history,
             chosen,
+            config,
             nights=args.nights or _NIGHTS,
             branch=args.branch,
             details=args.details or _DETAILS,
-            across=args.across,
-            needed=config.evidence.needed,
             near=near_of_night(history, chosen, config),
         )
         return _in_format(args, report, history, config, results, screen)

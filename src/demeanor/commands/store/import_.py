@@ -38,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Read all files first, then add them to the history; publish the captures of runs."""
     from demeanor.results import open_project_history
+    from demeanor.runner import Catalog
     from demeanor.store import (
         RUN_FILE,
         ImportOptions,
@@ -56,10 +57,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     files = [path for path in args.paths if path not in histories]
     found = read_imports(files, ImportOptions(kind=args.kind, subject=args.subject))
     captures = open_capture_store(config)
+    redactor = Catalog(config=config, environ=os.environ).redactor
     with open_project_history(config, os.environ, results=args.results, reading=False) as history:
         for path in histories:
             _copy(path, history)
-        for one in write_imports(history.database, found):
+        for one in write_imports(history.database, found, redactor):
             print(_line(one.imported.run, one.imported.origin, len(one.imported.records), one.new))
             for note in one.imported.notes:
                 print(f"  {note}")

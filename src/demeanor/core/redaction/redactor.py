@@ -62,10 +62,10 @@ class Redactor:
 
     def also(self, secrets: Mapping[str, str]) -> Redactor:
         """A redactor with additional secrets that marks common ones in the same way."""
-        found = Redactor(secrets, vendors=self._vendors, digits=False, spare=self._spare)
-        found._key = self._key
-        found._base = self
-        return found
+        redactor = Redactor(secrets, vendors=self._vendors, digits=False, spare=self._spare)
+        redactor._key = self._key
+        redactor._base = self
+        return redactor
 
     @property
     def steady(self) -> Redactor:

@@ -57,10 +57,10 @@ def redacted(value: T, redactor: Redactor, made: Mapping[int, tuple[Entry, Entry
 def why_withheld(content: bytes, redactor: Redactor) -> str | None:
     """Why a file can't be stored, even with its secrets replaced: its git objects contain one. None if it can be."""
     try:
-        found = redactor.spans(b"\n".join(git_objects(content)))
+        spans = redactor.spans(b"\n".join(git_objects(content)))
     except TooMuchToSearch:
         return f"it unpacks to more than {MAX_BYTES >> 20} MiB, which is too much to search for secrets"
-    return f"a git object in it contains a secret ({found[0][2]})" if found else None
+    return f"a git object in it contains a secret ({spans[0][2]})" if spans else None
 
 
 def all_of(*values: object) -> bytes:

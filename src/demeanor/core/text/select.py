@@ -1,4 +1,7 @@
-"""Select evals with a keyword expression like pytest's -k: `notes and not slow`."""
+"""Select evals with a keyword expression like pytest's -k: `notes and not slow`.
+
+Words without an operator between them are a phrase, which also matches names with `_`, `-`, `/` or `:` in its place.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,19 @@ def keyword_matcher(expression: str) -> Callable[[Iterable[str]], bool]:
     test = parser.either()
     if parser.left:
         parser.fail()
-    return lambda words: test(" ".join(words).lower())
+    return lambda words: test(_spaced(" ".join(words)))
+
+
+def _spaced(text: str) -> str:
+    """Lower case, with one space in place of what separates words."""
+    return re.sub(r"[\s_:/-]+", " ", text.lower()).strip()
+
+
+_SYNTAX = frozenset({"(", ")", "and", "or", "not"})
 
 
 class _Parser:
-    """Recursive descent over `or`, `and`, `not`, brackets and words."""
+    """Recursive descent over `or`, `and`, `not`, brackets and phrases."""
 
     def __init__(self, left: list[str], expression: str) -> None:
         self.left = left
@@ -48,18 +59,26 @@ class _Parser:
         return left
 
     def one(self) -> Callable[[str], bool]:
-        word = self.left.pop(0) if self.left else ""
-        if word == "not":
+        if self.left[:1] == ["not"]:
+            self.left.pop(0)
             inner = self.one()
             return lambda text: not inner(text)
-        if word == "(":
+        if self.left[:1] == ["("]:
+            self.left.pop(0)
             inner = self.either()
             if not self.left or self.left.pop(0) != ")":
                 self.fail()
             return inner
-        if word in {"", ")", "and", "or"}:
+        return self.phrase()
+
+    def phrase(self) -> Callable[[str], bool]:
+        words = []
+        while self.left and self.left[0] not in _SYNTAX:
+            words.append(self.left.pop(0))
+        phrase = _spaced(" ".join(words))
+        if not phrase:
             self.fail()
-        return lambda text: word.lower() in text
+        return lambda text: phrase in text
 
 
 def _or(left: Callable[[str], bool], right: Callable[[str], bool]) -> Callable[[str], bool]:

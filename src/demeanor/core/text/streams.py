@@ -94,10 +94,10 @@ def install_streams(environ: Mapping[str, str]) -> Callable[[], str | None]:
 
 def _text(old: object, raw: _Output, environ: Mapping[str, str]) -> io.TextIOWrapper:
     """A text stream with the encoding and buffering of the one that it replaces."""
-    found = _Text(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
+    text = _Text(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
     if isinstance(old, io.TextIOWrapper):
         old.flush()
-        found.reconfigure(
+        text.reconfigure(
             encoding=old.encoding,
             errors=old.errors if old.errors not in (None, "strict") else "backslashreplace",
             line_buffering=old.line_buffering or old.write_through,  # of PYTHONUNBUFFERED, which has no effect on `raw`
@@ -106,8 +106,8 @@ def _text(old: object, raw: _Output, environ: Mapping[str, str]) -> io.TextIOWra
     if any(environ.get(name) for name in _SERVICES) and not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
         from demeanor.core.text.ci_commands import CommandFilter
 
-        found.commands = CommandFilter(environ)
-    return found
+        text.commands = CommandFilter(environ)
+    return text
 
 
 def _is_open(fd: int) -> bool:

@@ -29,7 +29,7 @@ def git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
     try:
         end = subprocess.run(
             ["git", "-C", str(folder), *arguments],
-            env=_environment(),
+            env=git_environment(),
             input=stdin,
             capture_output=True,
             check=False,
@@ -66,7 +66,7 @@ def blob_contents(repository: Path, names: Sequence[str]) -> Iterator[tuple[str,
         requests.seek(0)
         command = ["git", f"--git-dir={repository.resolve()}", "cat-file", "--batch"]
         end = subprocess.run(
-            command, stdin=requests, stdout=answers, stderr=subprocess.PIPE, env=_environment(), check=False
+            command, stdin=requests, stdout=answers, stderr=subprocess.PIPE, env=git_environment(), check=False
         )
         answers.seek(0)
         for name in names:
@@ -119,6 +119,17 @@ def has_commits(folder: Path) -> bool:
     return True
 
 
+def unreadable(folder: Path) -> str | None:
+    """Why git can't read the repository that a folder is in; None if it can, or if there is none."""
+    if not any((parent / ".git").exists() for parent in (folder.resolve(), *folder.resolve().parents)):
+        return None
+    try:
+        git(folder, "rev-parse", "--show-toplevel")
+    except GitError as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
 def missing_commit(folder: Path, revision: str) -> str:
     """Why `revision` is not a commit of the repository, in a sentence without git's own words."""
     if not has_commits(folder):
@@ -159,7 +170,8 @@ def _has_all_branches(folder: Path) -> bool:
         return True
 
 
-def _environment() -> dict[str, str]:
+def git_environment() -> dict[str, str]:
+    """The environment of a git command."""
     return {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
 
 

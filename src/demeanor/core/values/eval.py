@@ -130,3 +130,12 @@ class Eval:
             if isinstance(check, FunctionCheck):
                 return check.function(rig, result, **check.arguments)
         raise TypeError(f"eval {self.name!r} has no check function")
+
+
+def name_problem(name: str) -> str | None:
+    """Why `name` can't be an eval's name, or None if it can."""
+    if not name.strip() or name != name.strip():
+        return "a name must not be empty and must not start or end with a blank"
+    if not name.isprintable() or "/" in name or "::" in name:
+        return "a name must not contain a slash, «::» or invisible characters"
+    return None

@@ -148,8 +148,8 @@ def _mentions_judge(function: Callable[..., Any]) -> bool:
 
 def _asked(check: Check) -> str:
     if isinstance(check, FunctionCheck):
-        given = json.dumps(dict(check.arguments), sort_keys=True, default=lambda value: type(value).__qualname__)
-        return _source(check.function) + (given if check.arguments else "")
+        written = json.dumps(dict(check.arguments), sort_keys=True, default=lambda value: type(value).__qualname__)
+        return _source(check.function) + (written if check.arguments else "")
     return f"prompt snapshot {check.file.name}" if isinstance(check, PromptSnapshot) else repr(check)
 
 

@@ -44,11 +44,39 @@ class PastRun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Night:
+    """What ran in one night, however many runs it took; or a single run that is not a nightly one."""
+
+    runs: tuple[PastRun, ...]
+    """Its runs, oldest first; the last one stands for it."""
+
+    @property
+    def name(self) -> str:
+        """The name of its last run."""
+        return self.runs[-1].name
+
+    @property
+    def info(self) -> RunInfo:
+        """The metadata of its last run."""
+        return self.runs[-1].info
+
+    @property
+    def origin(self) -> str:
+        """Where its last run comes from."""
+        return self.runs[-1].origin
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its runs."""
+        return tuple(run.name for run in self.runs)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunCell:
-    """The result of one run for one eval and one subject."""
+    """The result of one run, or of one night, for one eval and one subject."""
 
     run: str
-    """The run's name in the store."""
+    """The run's name in the store; for a night, that of its last run."""
 
     started: str
     """When the run started: ISO 8601, UTC."""
@@ -92,6 +120,9 @@ class RunCell:
     fingerprint: str = ""
     """Changes when the subject does; different ones are never averaged silently. Two within one cell: `a + b`."""
 
+    model_hash: str = ""
+    """Changes with what answers as model; empty if that is unknown, or if no model is asked."""
+
     spent: Spent = field(default_factory=Spent)
     """What all attempts used, as far as it is known."""
 
@@ -122,6 +153,14 @@ class RunCell:
     layer: int = 2
     """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
 
+    runs: tuple[str, ...] = ()
+    """The runs of a night that had this cell, oldest first; empty for the cell of a run."""
+
+    @property
+    def source(self) -> str:
+        """The last run that has its trials."""
+        return self.runs[-1] if self.runs else self.run
+
     @property
     def judged(self) -> int:
         """The number of trials with a verdict of pass or fail."""
@@ -131,6 +170,21 @@ class RunCell:
     def missing(self) -> int:
         """Planned trials that did not run."""
         return max(0, self.planned - self.judged - self.voided)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CapturedTrial:
+    """A trial of a stored run, by its capture: two trials with the same capture are one."""
+
+    run: str
+    eval: str
+    subject: str
+
+    capture_hash: str
+    """SHA-256 of its capture."""
+
+    outcome: str
+    """`pass`, `fail` or `void`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from demeanor.core.values.exchange import Exchange
     from demeanor.core.values.executor_spec import Slots
     from demeanor.core.values.fault import Role
-    from demeanor.core.values.history import KeptDecision, PastRun, Ruling, RunCell
+    from demeanor.core.values.history import CapturedTrial, KeptDecision, PastRun, Ruling, RunCell
     from demeanor.core.values.process import Launch, Limits, ProcessEnd
     from demeanor.core.values.progress import Progress
     from demeanor.core.values.record import Record, RunKind
@@ -309,6 +309,10 @@ class History(Protocol):
 
     def trials(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
         """The last attempt of each trial of one run, or of one eval in it."""
+        ...
+
+    def captured_trials(self, runs: Collection[str], evals: Collection[str]) -> tuple[CapturedTrial, ...]:
+        """The trials of these evals in some runs whose captures are known."""
         ...
 
     def decisions(

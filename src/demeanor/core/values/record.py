@@ -131,6 +131,9 @@ class Record:
     fingerprint: str = ""
     """Twelve hex digits of the subject as it really ran: agent, version, settings, what answers as model, prompt."""
 
+    model_hash: str = ""
+    """What answers as model, as twelve hex digits for each model that the agent may ask; empty if it asks none."""
+
     settings_hash: str = ""
     """Twelve hex digits of the subject as it was configured: agent, settings, and what answers as model."""
 

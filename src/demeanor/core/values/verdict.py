@@ -114,7 +114,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.MISSING: "install the program that the message names: demeanor doctor",
     VoidCause.AGENT_START: "see why the agent does not start: demeanor doctor",
     VoidCause.SANDBOX: "see what the sandbox needs: demeanor doctor --sandboxes",
-    VoidCause.HARNESS: "read log.txt of the trial; if it is a bug of Demeanor, report it",
+    VoidCause.HARNESS: "read the log of the trial; if it is a bug of Demeanor, report it",
     VoidCause.SETUP: "correct the eval's `setup` or template; try it without an agent: demeanor validate",
     VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",

@@ -62,14 +62,21 @@ def given_up(cell: GateCell) -> bool:
     return cell.voided > MAX_VOIDS
 
 
-def error_rates(rates: Sequence[float] = RATES) -> ErrorRates:
+def verdict(passed: int, failed: int) -> str | None:
+    """The answer after some trials; None to continue."""
+    if failed:
+        return "reject"
+    return "accept" if passed >= TRIALS else None
+
+
+def error_rates(rates: Sequence[float] = RATES, *, correlation: float = 0.0, confirm: int = 0) -> ErrorRates:
     """How often an ALWAYS_PASSES eval is rejected, given its true rate."""
     return ErrorRates(
         rule=NAME,
         action="reject",
         about=f"ALWAYS_PASSES: {TRIALS} trials, all of which must pass; stops at the first failure",
         setting="one eval with one subject",
-        rows=tuple(operating(lambda passed, failed: "reject" if failed else None, rate, cap=TRIALS) for rate in rates),
+        rows=tuple(operating(verdict, p, cap=TRIALS, correlation=correlation, confirm=confirm) for p in rates),
         notes=("an eval that passes less than 99 % of the time should not be ALWAYS_PASSES: it blocks good changes",),
     )
 

@@ -1,7 +1,8 @@
-"""The check-in rule `two_of_three`, for a new or edited eval, and for one that never ran at night.
+"""The check-in rule `two_of_three`, for a new or edited eval, and for one without two nights.
 
-There is no rate to compare with, so the policy itself decides, as in a run and a night: at least two of three trials
-must pass. So a rejection of a new or edited eval is not confirmed by fresh trials; its author can run them.
+There is no rate to compare with (one night shows none, and a bad one must not make failing normal), so the policy
+decides, as in a run and a night: at least two of three trials must pass. So a rejection of a new or edited eval is not
+confirmed by fresh trials; its author can run them.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ NEEDED = 2
 
 def applies_to(cell: GateCell) -> bool:
     """Whether the cell has no nights to compare with, or none that count."""
-    return cell.past is None or cell.checked_in
+    return cell.past is None or cell.past.nights == 1 or cell.checked_in
 
 
-def judge(cell: GateCell) -> GateAnswer:
+def judge(cell: GateCell, *, correlation: float = 0.0) -> GateAnswer:
     """The answer. Does not ask for a third trial if it can't change the answer."""
-    return replace(_judge(cell), rates=cell_rates())
+    return replace(_judge(cell), rates=cell_rates(correlation))
 
 
 def verdict(passed: int, failed: int) -> str | None:
@@ -37,22 +38,23 @@ def verdict(passed: int, failed: int) -> str | None:
     return "reject" if failed > TRIALS - NEEDED else None
 
 
-def error_rates(rates: Sequence[float] = RATES) -> ErrorRates:
+def error_rates(rates: Sequence[float] = RATES, *, correlation: float = 0.0, confirm: int = 0) -> ErrorRates:
     """How often a cell is rejected, given its true rate."""
     return ErrorRates(
         rule=NAME,
         action="reject",
-        about=f"USUALLY_PASSES without nights: {TRIALS} trials, at least {NEEDED} of which must pass",
+        about=f"USUALLY_PASSES without two nights: {TRIALS} trials, at least {NEEDED} of which must pass",
         setting="one eval with one subject",
-        rows=tuple(operating(verdict, rate, cap=TRIALS) for rate in rates),
+        rows=tuple(operating(verdict, p, cap=TRIALS, correlation=correlation, confirm=confirm) for p in rates),
         notes=("it compares with no history: an eval that passes 70 % of the time is rejected every fifth time",),
     )
 
 
-def cell_rates() -> CellRates:
+def cell_rates(correlation: float = 0.0) -> CellRates:
     """The error rates of a cell that passes as often as an eval without nights is expected to."""
     healthy, small, large = (
-        operating(verdict, round(EXPECTED * left, 2), cap=TRIALS) for left in (1.0, SMALL_DROP, LARGE_DROP)
+        operating(verdict, round(EXPECTED * left, 2), cap=TRIALS, correlation=correlation)
+        for left in (1.0, SMALL_DROP, LARGE_DROP)
     )
     return CellRates(healthy=healthy, small_drop=small, large_drop=large)
 

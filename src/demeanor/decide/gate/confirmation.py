@@ -6,10 +6,8 @@ With many cells, some healthy one is rejected by chance in most gates. Confirmin
 from __future__ import annotations
 
 from dataclasses import replace
-from math import fsum
 
 from demeanor.core.text.wording import all_of, count
-from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate.always import ask_for, decide
 from demeanor.decide.gate.cell import GateAnswer
 
@@ -28,15 +26,3 @@ def confirm_rejection(answer: GateAnswer, trials: int) -> GateAnswer:
         waiting = f"{reason}; to be confirmed by {count(trials, 'fresh trial')}"
         found = ask_for(cell, rule, trials - len(fresh), waiting)
     return replace(found, rates=answer.rates)
-
-
-def confirmed(row: Operating, trials: int) -> Operating:
-    """The error rates of a rule whose rejections are confirmed."""
-    if trials == 0:
-        return row
-    more = row.chance * fsum(row.rate**passed for passed in range(trials))
-    return Operating(
-        rate=row.rate,
-        chance=row.chance * (1 - row.rate**trials),
-        trials=None if row.trials is None else row.trials + more,
-    )

@@ -29,6 +29,9 @@ class Effort:
     large_drop: float
     """The price of missing a drop from 95 % to 50 %."""
 
+    most_false_alarms: float
+    """A plan whose cell would have more false alarms, by what its history says, pays more for them."""
+
     cap: int
     """The largest number of trials of a cell."""
 
@@ -36,8 +39,12 @@ class Effort:
     """The smallest number of trials of an accepted cell."""
 
 
-STANDARD = Effort(name="standard", false_alarm=41.8, small_drop=1.22, large_drop=14.99, cap=13, first=3)
-THOROUGH = Effort(name="thorough", false_alarm=51.29, small_drop=6.62, large_drop=71.15, cap=30, first=4)
+STANDARD = Effort(
+    name="standard", false_alarm=41.8, small_drop=1.22, large_drop=14.99, most_false_alarms=0.05, cap=13, first=3
+)
+THOROUGH = Effort(
+    name="thorough", false_alarm=51.29, small_drop=6.62, large_drop=71.15, most_false_alarms=0.025, cap=30, first=4
+)
 
 EFFORTS = (STANDARD, THOROUGH)
 """The default, and that of a thorough gate."""

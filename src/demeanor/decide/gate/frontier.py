@@ -2,7 +2,9 @@
 
 The history enters as a distribution of the healthy rate. Without any, the gate expects 95 %, which most USUALLY_PASSES
 evals reach or exceed. Lower rates start with little weight, which grows with the history: one unlucky night hardly
-changes the plan, and nights that clearly show another rate do. So a short history is never worse than none.
+changes the plan, and nights that clearly show another rate do.
+
+All trials of a gate are of one occasion, as those of a night are: plans and error rates depend on their correlation.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from math import exp, fsum, log
 
 from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
-from demeanor.statistics import SequentialPlan, Stop, Weighted, operate, optimal_plan, table
+from demeanor.statistics import SequentialPlan, Stop, Weighted, combined, next_pass, operate, optimal_plan, table
 
 EXPECTED = 0.95
 """The healthy rate of an eval without a history."""
@@ -27,6 +29,7 @@ _PSEUDO_TRIALS = 10
 """How many trials at the expected rate are added to a history to estimate its rate."""
 
 _NEGLIGIBLE = 1e-9
+_DEARER, _MAX_PRICE = 1.2, 1e5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +47,7 @@ class CellRates:
 
 
 @lru_cache(maxsize=4096)
-def healthy_rates(passed: int, failed: int) -> tuple[Weighted, ...]:
+def healthy_rates(passed: float, failed: float) -> tuple[Weighted, ...]:
     """The healthy rate of a cell, as a distribution, after a history of so many passes and failures."""
     others = min(_MAX_SHARE, _MIN_SHARE + _SHARE_PER_TRIAL * (passed + failed))
     prior = [(EXPECTED, 1 - others), *((rate, others / len(_OTHERS)) for rate in _OTHERS)]
@@ -57,49 +60,84 @@ def healthy_rates(passed: int, failed: int) -> tuple[Weighted, ...]:
     )
 
 
-def expected_rate(passed: int, failed: int) -> float:
+def expected_rate(passed: float, failed: float) -> float:
     """The rate that the history shows, in whole percent, shrunk towards 95 % if it is short."""
     shrunk = (passed + EXPECTED * _PSEUDO_TRIALS) / (passed + failed + _PSEUDO_TRIALS)
     return min(round(shrunk, 2), 0.99)
 
 
 @lru_cache(maxsize=4096)
-def plan_after(passed: int, failed: int, effort: Effort) -> SequentialPlan:
-    """The optimal plan of a cell, after a history of so many passes and failures."""
+def plan_after(passed: float, failed: float, effort: Effort, correlation: float = 0.0) -> SequentialPlan:
+    """The optimal plan of a cell, after a history of so many passes and failures.
+
+    A false alarm costs as much as the effort says, or more where a plan would have too many: with a low rate, a short
+    history, or correlated trials.
+    """
     healthy = [one for one in healthy_rates(passed, failed) if one.weight > _NEGLIGIBLE]
     drops = ((SMALL_DROP, effort.small_drop), (LARGE_DROP, effort.large_drop))
     dropped = [Weighted(rate=one.rate * left, weight=one.weight * price) for left, price in drops for one in healthy]
-    return optimal_plan(
-        healthy=healthy, dropped=dropped, false_alarm=effort.false_alarm, cap=effort.cap, first=effort.first
-    )
+    trials = passed + failed + _PSEUDO_TRIALS
+    rate, unknown = (passed + EXPECTED * _PSEUDO_TRIALS) / trials, 1 / (trials + 1)
+    price = effort.false_alarm
+    while True:
+        plan = optimal_plan(
+            healthy=healthy,
+            dropped=dropped,
+            false_alarm=price,
+            cap=effort.cap,
+            first=effort.first,
+            correlation=correlation,
+        )
+        alarms = operating(plan.stop, rate, cap=plan.cap, correlation=combined(correlation, unknown))
+        if not passed + failed or alarms.chance <= effort.most_false_alarms or price > _MAX_PRICE:
+            return plan
+        price *= _DEARER
 
 
 @lru_cache(maxsize=4096)
-def cell_rates(passed: int, failed: int, effort: Effort) -> CellRates:
+def cell_rates(
+    passed: float, failed: float, effort: Effort, correlation: float = 0.0, *, confirm: int = 0
+) -> CellRates:
     """The error rates of that plan, for the rate that the history shows."""
-    plan, expected = plan_after(passed, failed, effort), expected_rate(passed, failed)
+    plan, expected = plan_after(passed, failed, effort, correlation), expected_rate(passed, failed)
     healthy, small, large = (
-        operating(plan.stop, round(expected * left, 2), cap=plan.cap) for left in (1.0, SMALL_DROP, LARGE_DROP)
+        operating(plan.stop, round(expected * left, 2), cap=plan.cap, correlation=correlation, confirm=confirm)
+        for left in (1.0, SMALL_DROP, LARGE_DROP)
     )
     return CellRates(healthy=healthy, small_drop=small, large_drop=large)
 
 
-def operating(stop: Stop, rate: float, *, cap: int) -> Operating:
-    """How often a rule rejects a cell of this true rate, and its mean number of trials."""
-    found = operate(stop, rate, cap=cap)
-    return Operating(rate=rate, chance=found.chance("reject"), trials=found.trials)
+def operating(stop: Stop, rate: float, *, cap: int, correlation: float = 0.0, confirm: int = 0) -> Operating:
+    """How often a rule rejects a cell of this true rate, and its mean number of trials.
+
+    With `confirm`, one of so many fresh trials must fail too. The trials have this correlation.
+    """
+    found = operate(stop, rate, cap=cap, correlation=correlation)
+    rejected, trials = found.chance("reject"), found.trials
+    for (passed, failed), chance in found.ends.items() if confirm else ():
+        if stop(passed, failed) == "reject":
+            left = chance
+            for fresh in range(passed, passed + confirm):
+                trials += left
+                left *= next_pass(fresh, failed, rate, correlation)
+            rejected -= left
+    return Operating(rate=rate, chance=rejected, trials=trials)
 
 
-def average_rates(rates: Sequence[float], *, past: int, base: float, effort: Effort) -> tuple[Operating, ...]:
-    """The error rates, averaged over all histories of `past` trials at the healthy rate `base`."""
+def average_rates(
+    rates: Sequence[float], *, past: int, base: float, effort: Effort, correlation: float = 0.0
+) -> tuple[Operating, ...]:
+    """The error rates, averaged over all histories of `past` independent trials at the healthy rate `base`."""
     histories = [
-        (weight, plan_after(passed, past - passed, effort))
+        (weight, plan_after(passed, past - passed, effort, correlation))
         for passed, weight in enumerate(table(past, base))
         if weight > _NEGLIGIBLE
     ]
     rows = []
     for rate in rates:
-        found = [(weight, operate(plan.stop, rate, cap=plan.cap)) for weight, plan in histories]
+        found = [
+            (weight, operate(plan.stop, rate, cap=plan.cap, correlation=correlation)) for weight, plan in histories
+        ]
         rows.append(
             Operating(
                 rate=rate,

@@ -20,6 +20,7 @@ from demeanor.decide.gate.always import ask_for, decide, given_up
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import STANDARD, THOROUGH, Effort
 from demeanor.decide.gate.frontier import EXPECTED, average_rates, cell_rates, expected_rate, plan_after
+from demeanor.statistics import effective
 
 NAME = "optimal"
 
@@ -28,39 +29,43 @@ PAST_RATE = EXPECTED
 """The history that error rates are calculated for, unless another one is given."""
 
 
-def judge(cell: GateCell, *, effort: Effort = STANDARD) -> GateAnswer:
+def judge(cell: GateCell, *, effort: Effort = STANDARD, correlation: float = 0.0) -> GateAnswer:
     """The answer of a cell's own plan."""
-    plan = plan_after(*_past(cell), effort)
+    past = history(cell, correlation)
+    plan = plan_after(*past, effort, correlation)
     used, answer = plan.follow(cell.outcomes)
     if answer is None:
         passed, judged = sum(cell.outcomes), len(cell.outcomes)
         doubt = plan.doubts[passed, judged - passed]
-        found = ask_for(cell, NAME, plan.fewest(passed, judged - passed), _score(cell, judged), doubt=doubt)
+        found = ask_for(cell, NAME, plan.fewest(passed, judged - passed), _score(cell, judged, past), doubt=doubt)
     else:
-        found = decide(cell, NAME, answer, _score(cell, used))
-    return replace(found, used=used if answer == "reject" else None, rates=cell_rates(*_past(cell), effort))
+        found = decide(cell, NAME, answer, _score(cell, used, past))
+    rates = cell_rates(*past, effort, correlation)
+    return replace(found, used=used if answer == "reject" else None, rates=rates)
 
 
-def second_looks(answers: Sequence[GateAnswer], *, effort: Effort = STANDARD) -> list[GateAnswer]:
+def second_looks(
+    answers: Sequence[GateAnswer], *, effort: Effort = STANDARD, correlation: float = 0.0
+) -> list[GateAnswer]:
     """The answers; a cell that its own plan accepts is looked at again if another subject of its eval is rejected."""
     rejected: dict[str, str] = {}
     for one in answers:
         if one.decision.answer == "reject":
             rejected.setdefault(one.cell.eval, one.cell.subject)
     return [
-        _second_look(one, rejected[one.cell.eval], effort)
+        _second_look(one, rejected[one.cell.eval], effort, correlation)
         if one.decision.answer == "accept" and one.decision.rule == NAME and one.cell.eval in rejected
         else one
         for one in answers
     ]
 
 
-def _second_look(answer: GateAnswer, rejected: str, effort: Effort) -> GateAnswer:
-    cell = answer.cell
-    used, own = plan_after(*_past(cell), effort).follow(cell.outcomes)
+def _second_look(answer: GateAnswer, rejected: str, effort: Effort, correlation: float) -> GateAnswer:
+    cell, past = answer.cell, history(answer.cell, correlation)
+    used, own = plan_after(*past, effort, correlation).follow(cell.outcomes)
     if own == "reject":  # its own plan rejected it, and fresh trials did not confirm that
         return answer
-    plan = plan_after(*_past(cell), THOROUGH)
+    plan = plan_after(*past, THOROUGH, correlation)
     used, seen = plan.follow(cell.outcomes, start=used)
     if seen is None:
         passed, judged = sum(cell.outcomes), len(cell.outcomes)
@@ -73,19 +78,23 @@ def _second_look(answer: GateAnswer, rejected: str, effort: Effort) -> GateAnswe
     return replace(answer, decision=decision, suspected=True)
 
 
-def _score(cell: GateCell, used: int) -> str:
+def _score(cell: GateCell, used: int, counted: tuple[float, float]) -> str:
     past = cell.past
     if past is None or not past.judged:
         known = "without a history"
     else:
         mixed = f" (with {len(past.fingerprints)} different fingerprints)" if past.mixed else ""
         known = f"after {past.passed} of {past.judged} in {count(past.nights, 'night')}{mixed}"
-    return f"{sum(cell.outcomes[:used])} of {used} passed, {percent(expected_rate(*_past(cell)))} expected {known}"
+    return f"{sum(cell.outcomes[:used])} of {used} passed, {percent(expected_rate(*counted))} expected {known}"
 
 
-def _past(cell: GateCell) -> tuple[int, int]:
-    """The history that its plan is made for. One night is none: a bad first one must not make failing normal."""
-    return (cell.past.passed, cell.past.failed) if cell.past and cell.past.nights > 1 else (0, 0)
+def history(cell: GateCell, correlation: float = 0.0) -> tuple[float, float]:
+    """The passes and failures that its nights are worth: correlated trials of a night tell less."""
+    past = cell.past
+    if past is None or not past.judged:
+        return 0.0, 0.0
+    worth = effective(past.judged / past.nights, correlation)
+    return round(past.passed * worth, 1), round(past.failed * worth, 1)
 
 
 def error_rates(

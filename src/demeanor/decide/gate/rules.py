@@ -18,26 +18,29 @@ from demeanor.decide.gate.effort import EFFORTS, STANDARD, Effort
 from demeanor.decide.policies import exit_code, too_many_voids
 
 
-def gate(cells: Sequence[GateCell], *, effort: Effort = STANDARD, confirm: int = 0) -> tuple[GateAnswer, ...]:
+def gate(
+    cells: Sequence[GateCell], *, effort: Effort = STANDARD, confirm: int = 0, correlation: float = 0.0
+) -> tuple[GateAnswer, ...]:
     """One answer per cell from the trials so far, in the order of the cells.
 
     ALWAYS_PASSES evals must pass every trial, and USUALLY_FAILS evals are skipped. Of USUALLY_PASSES evals, a cell with
-    nights follows its optimal plan, and one without, or of a new or edited eval, must pass two of three. A rejection is
+    two nights follows its optimal plan, for trials with this correlation; one with fewer, or of a new or edited eval,
+    must pass two of three. A rejection is
     confirmed by `confirm` fresh trials: one of them must fail too; that of a new or edited eval is not. A cell is
     accepted only if it would be with every void trial that its agent may have brought about counted as a fail. A
     confirmed rejection gives the other subjects of its eval a second look, which changes no answer.
     """
-    answers = [_despite_voids(cell, effort, confirm) for cell in cells]
-    return tuple(optimal.second_looks(answers, effort=effort))
+    answers = [_despite_voids(cell, effort, confirm, correlation) for cell in cells]
+    return tuple(optimal.second_looks(answers, effort=effort, correlation=correlation))
 
 
-def _despite_voids(cell: GateCell, effort: Effort, confirm: int) -> GateAnswer:
+def _despite_voids(cell: GateCell, effort: Effort, confirm: int, correlation: float) -> GateAnswer:
     """The answer of a cell: not accepted if its void trials could be failures that would be too many."""
-    answer = _confirmed(cell, effort, confirm)
+    answer = _confirmed(cell, effort, confirm, correlation)
     voids = len(cell.worst) - len(cell.outcomes)
     if answer.decision.answer != "accept" or voids <= 0:
         return answer
-    worst = _confirmed(replace(cell, outcomes=cell.worst), effort, confirm)
+    worst = _confirmed(replace(cell, outcomes=cell.worst), effort, confirm, correlation)
     if worst.decision.answer == "accept":
         return answer
     reason = f"{answer.decision.reason}, but {too_many_voids(voids)}"
@@ -45,14 +48,14 @@ def _despite_voids(cell: GateCell, effort: Effort, confirm: int) -> GateAnswer:
     return replace(answer, decision=decision, more=worst.more, doubt=worst.doubt)
 
 
-def _confirmed(cell: GateCell, effort: Effort, confirm: int) -> GateAnswer:
+def _confirmed(cell: GateCell, effort: Effort, confirm: int, correlation: float) -> GateAnswer:
     """The answer of the cell's own rule, without regard to void trials."""
     if always.applies_to(cell):
         answer = always.judge(cell)
     elif check_in.applies_to(cell):
-        answer = check_in.judge(cell)
+        answer = check_in.judge(cell, correlation=correlation)
     else:
-        answer = optimal.judge(cell, effort=effort)
+        answer = optimal.judge(cell, effort=effort, correlation=correlation)
     return confirm_rejection(answer, confirm)
 
 

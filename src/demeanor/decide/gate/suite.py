@@ -9,12 +9,12 @@ from math import exp, fsum, log1p
 from demeanor.core.text.percent import share
 from demeanor.core.text.wording import count
 from demeanor.core.values.error_rates import Operating
-from demeanor.decide.gate import always
-from demeanor.decide.gate.confirmation import confirmed
-from demeanor.decide.gate.frontier import CellRates
 
 TOO_OFTEN = 0.05
 """A gate that blocks more healthy changes than this is worth a proposal."""
+
+_FAR, _RARE = 5, 0.01
+"""Ends that differ by more than this factor are shown in place of the rate; one in a hundred or less is the same."""
 
 ADVISED = 3
 """The number of fresh trials that a report proposes to confirm rejections with."""
@@ -42,10 +42,21 @@ class SuiteRates:
     trials: float
     """The mean number of trials of a healthy change."""
 
+    least: float = 0.0
+    """The lower end of what the cells' trials leave open for `blocks` (90 %)."""
+
+    most: float = 0.0
+    """The upper end."""
+
+    @property
+    def vague(self) -> bool:
+        """Whether the trials hardly tell how often a healthy change is blocked."""
+        return self.most > _FAR * max(self.least, _RARE)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellOdds:
-    """The error rates of one cell, or of `cells` that have the same, without confirmation."""
+    """The error rates of one cell, or of `cells` that have the same."""
 
     healthy: Operating
     """If nothing changed."""
@@ -58,11 +69,6 @@ class CellOdds:
 
     cells: int = 1
     """The number of such cells."""
-
-    @classmethod
-    def of(cls, rates: CellRates) -> CellOdds:
-        """Those of a cell's plan."""
-        return cls(healthy=rates.healthy, small_drop=rates.small_drop, large_drop=rates.large_drop)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +85,7 @@ class GateSuite:
         """For reports: the rates, and a proposal if healthy changes are blocked too often."""
         now, proposed = self.now, self.proposed
         found = [
-            f"With {count(now.cells, 'cell')} at the rates of their histories, this gate blocks a healthy change in "
+            f"With {count(now.cells, 'cell')} at the rates of their nights, this gate blocks a healthy change in "
             f"{share(now.blocks)} of cases{_detects(now)}"
         ]
         if proposed is not None and now.blocks > TOO_OFTEN:
@@ -102,23 +108,17 @@ def _detects(found: SuiteRates) -> str:
 
 def suite_rates(odds: Sequence[CellOdds], *, confirm: int = 0) -> SuiteRates:
     """The error rates of all cells together. Cells are independent: sharing evidence never rejects a first cell."""
-    healthy = [(one.cells, confirmed(one.healthy, confirm)) for one in odds]
     return SuiteRates(
         cells=sum(one.cells for one in odds),
         confirm=confirm,
-        blocks=1 - exp(fsum(cells * log1p(-min(one.chance, 1 - 1e-12)) for cells, one in healthy)),
-        small_drop=_mean([(one.cells, one.small_drop) for one in odds], confirm),
-        large_drop=_mean([(one.cells, one.large_drop) for one in odds], confirm),
-        trials=fsum(cells * (one.trials or 0.0) for cells, one in healthy),
+        blocks=1 - exp(fsum(one.cells * log1p(-min(one.healthy.chance, 1 - 1e-12)) for one in odds)),
+        small_drop=_mean([(one.cells, one.small_drop) for one in odds]),
+        large_drop=_mean([(one.cells, one.large_drop) for one in odds]),
+        trials=fsum(one.cells * (one.healthy.trials or 0.0) for one in odds),
     )
 
 
-def _mean(rows: Sequence[tuple[int, Operating | None]], confirm: int) -> float | None:
-    known = [(cells, confirmed(row, confirm).chance) for cells, row in rows if row is not None]
+def _mean(rows: Sequence[tuple[int, Operating | None]]) -> float | None:
+    known = [(cells, row.chance) for cells, row in rows if row is not None]
     total = sum(cells for cells, _ in known)
     return fsum(cells * chance for cells, chance in known) / total if total else None
-
-
-def always_odds(rate: float, cells: int = 1) -> CellOdds:
-    """ALWAYS_PASSES cells with this true rate."""
-    return CellOdds(healthy=always.error_rates([rate]).rows[0], cells=cells)

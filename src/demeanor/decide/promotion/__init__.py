@@ -9,9 +9,11 @@ from demeanor.core.lazy_names import lazy_names
 if TYPE_CHECKING:
     from demeanor.decide.promotion.candidate import Candidate as Candidate, Night as Night
     from demeanor.decide.promotion.rules import (
-        DEFAULT as DEFAULT,
+        DEFAULTS as DEFAULTS,
+        NIGHTS as NIGHTS,
         PolicyRule as PolicyRule,
         demote as demote,
+        flapping as flapping,
         near_promotion as near_promotion,
         policy_rule as policy_rule,
         promote as promote,
@@ -21,6 +23,6 @@ __getattr__ = lazy_names(
     __name__,
     {
         "candidate": "Candidate Night",
-        "rules": "DEFAULT PolicyRule demote near_promotion policy_rule promote",
+        "rules": "DEFAULTS NIGHTS PolicyRule demote flapping near_promotion policy_rule promote",
     },
 )

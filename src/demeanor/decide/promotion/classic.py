@@ -15,6 +15,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Answer, Candidate, Night
 from demeanor.decide.promotion.incubation import Incubation, incubation
+from demeanor.decide.promotion.waiting import waiting_time
 from demeanor.statistics import chance_of_streak
 
 NAME = "classic"
@@ -27,14 +28,14 @@ INCUBATION = 10
 WINDOW = 7
 """The latest nights, all of which must be perfect."""
 
-_STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval or the subject changed, on"}
+_STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval or the model changed, on"}
 
 
 def judge_promotion(
-    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = False
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
 ) -> Candidate:
     """Promote a USUALLY_PASSES eval whose last seven nights were perfect, after ten nights of incubation."""
-    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, least=WINDOW, complete=INCUBATION, across=across)
+    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, least=WINDOW, complete=INCUBATION)
     window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
     missing = _missing(found, window)
     perfect = sum(night.perfect for night in window)
@@ -91,11 +92,26 @@ def promotion_error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, 
     )
 
 
+def nights_until_promotion(rate: float, trials: int) -> float:
+    """The mean number of nights until an eval with one subject is promoted."""
+    return waiting_time((0, 0), _after_night, lambda state: state == (INCUBATION, WINDOW), rate, trials=trials).mean
+
+
+def _after_night(state: tuple[int, int], passed: int, failed: int) -> tuple[int, int]:
+    nights, streak = state
+    return min(nights + 1, INCUBATION), 0 if failed else min(streak + 1, WINDOW)
+
+
+def nights_until_demotion(rate: float, trials: int) -> float:
+    """The mean number of nights until an eval with one subject is demoted."""
+    return 1 / (1 - rate**trials)
+
+
 def judge_demotion(
-    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = True
+    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
 ) -> Candidate:
     """Demote an ALWAYS_PASSES eval that failed in the last seven nights."""
-    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW, across=across)
+    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW)
     window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
     failures = []
     for night in window:

@@ -26,11 +26,9 @@ TRIALS = 3
 GOOD, BAD, BETWEEN_FALSE_ALARMS = 0.99, 0.90, 1000.0
 
 
-def judge(
-    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = True
-) -> Candidate:
+def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
     """Demote if the chart of any enabled subject raised an alarm since the eval was promoted."""
-    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, across=across)
+    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES)
     cusum, alarms, judged = _chart(), [], 0
     for subject in subjects:
         total, began = 0, ""
@@ -71,6 +69,11 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: in
         rows=tuple(Operating(rate=rate, chance=_within_a_week(cusum, rate, subjects, trials)) for rate in rates),
         notes=(f"mean number of nights until the alarm of one subject: {soon}",),
     )
+
+
+def nights_until(rate: float, trials: int) -> float:
+    """The mean number of nights until an eval with one subject is demoted."""
+    return _chart().nights_to_alarm(rate, trials)
 
 
 def _within_a_week(cusum: Chart, rate: float, subjects: int, trials: int) -> float:

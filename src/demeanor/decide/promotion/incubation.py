@@ -1,7 +1,7 @@
-"""The nights that count for an eval: those since the eval, its policy or a subject last changed.
+"""The nights that count for an eval: those since the eval, its policy or a model last changed.
 
-An edited eval is a different eval, and a demoted one must qualify again. A subject with another agent, prompt or model
-is another subject, whose results are not averaged with the former ones unless asked (`across`).
+An edited eval is a different eval, and a demoted one must qualify again. Another prompt or agent restarts nothing: an
+eval that stays at 100 % through changes is what a promotion means. Another model has to show that it does as well.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ def incubation(
     *,
     least: int | None = None,
     complete: int = 0,
-    across: bool = False,
 ) -> Incubation:
     """The nights that count for an eval with this `policy` on the enabled subjects.
 
@@ -78,7 +77,7 @@ def incubation(
     complete.
     """
     by_subject = {subject: cells.get(subject, {}) for subject in subjects}
-    version = _Version(policy, across=across)
+    version = _Version(policy)
     considered: list[Night] = []
     counting: list[RunId] = []
     unchanged = True
@@ -99,24 +98,25 @@ def incubation(
 
 
 class _Version:
-    """The policy, eval hash (and subject fingerprints) of the latest nights; compares older nights with it."""
+    """The policy, eval hash and models of the latest nights; compares older nights with it. An eval that must always
+    pass keeps its failures with any model."""
 
-    def __init__(self, policy: Policy, *, across: bool) -> None:
+    def __init__(self, policy: Policy) -> None:
         self.policy = policy
         self.eval_hash = ""
-        self.prints: dict[str, str] | None = None if across else {}
+        self.models: dict[str, str] = {}
 
     def matches(self, cells: Sequence[RunCell]) -> bool:
-        """Whether a night is of the same version. An unknown hash or fingerprint matches."""
+        """Whether a night is of the same version. What is unknown matches."""
         for cell in cells:
             if cell.policy is not self.policy:
                 return False
             self.eval_hash = self.eval_hash or cell.eval_hash
             if cell.eval_hash and cell.eval_hash != self.eval_hash:
                 return False
-            if self.prints is None or not cell.fingerprint:
+            if self.policy is Policy.ALWAYS_PASSES or not cell.model_hash:
                 continue
-            if self.prints.setdefault(cell.subject, cell.fingerprint) != cell.fingerprint:
+            if self.models.setdefault(cell.subject, cell.model_hash) != cell.model_hash:
                 return False
         return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -10,13 +10,17 @@ from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.history import RunCell
 from demeanor.decide.night_cells import ByRun, RunId, by_eval, nights_of
-from demeanor.decide.promotion import classic, cusum, sprt
+from demeanor.decide.promotion import both, classic, cusum, sprt
 from demeanor.decide.promotion.candidate import Candidate
 
-DEFAULT = classic.NAME
+DEFAULTS: Mapping[Literal["promote", "demote"], str] = {"promote": both.NAME, "demote": cusum.NAME}
+"""The rule of each direction, unless another one is named."""
 
-_NEAR = 5
-"""An eval is near its promotion if it needs at most this many further nights: half of the shortest incubation."""
+NIGHTS = both.NIGHTS
+"""The latest nights that decide about a promotion by default."""
+
+_NEAR = 8
+"""An eval is near its promotion if it needs at most this many further nights: half of the shortest way to it."""
 
 _MOST_NEAR = 5
 
@@ -32,8 +36,6 @@ class _PolicyJudge(Protocol):
         cells: Mapping[str, ByRun],
         nights: Sequence[RunId],
         subjects: Sequence[str],
-        *,
-        across: bool = ...,
     ) -> Candidate: ...
 
 
@@ -45,24 +47,47 @@ class PolicyRule:
     """Its name on the command line."""
 
     judge: _PolicyJudge
-    """Eval, its cells by subject and night, all nights and the enabled subjects → the decision. With `across`, a change
-    of a subject does not restart the count."""
+    """Eval, its cells by subject and night, all nights and the enabled subjects → the decision."""
 
     error_rates: _PolicyErrorRates
     """Its error rates at the given true rates."""
 
+    nights: int | None = None
+    """The latest nights that it looks at; None for all."""
+
+    nights_until: Callable[[float, int], float] | None = None
+    """True rate and trials per night → the mean number of nights until it acts on an eval with one subject; None if its
+    answer may be final."""
+
 
 PROMOTE: Mapping[str, PolicyRule] = {
+    both.NAME: PolicyRule(
+        name=both.NAME,
+        judge=both.judge,
+        error_rates=both.error_rates,
+        nights=both.NIGHTS,
+        nights_until=both.nights_until,
+    ),
     classic.NAME: PolicyRule(
-        name=classic.NAME, judge=classic.judge_promotion, error_rates=classic.promotion_error_rates
+        name=classic.NAME,
+        judge=classic.judge_promotion,
+        error_rates=classic.promotion_error_rates,
+        nights_until=classic.nights_until_promotion,
     ),
     sprt.NAME: PolicyRule(name=sprt.NAME, judge=sprt.judge, error_rates=sprt.error_rates),
 }
 """The rules of promotion by name."""
 
 DEMOTE: Mapping[str, PolicyRule] = {
-    classic.NAME: PolicyRule(name=classic.NAME, judge=classic.judge_demotion, error_rates=classic.demotion_error_rates),
-    cusum.NAME: PolicyRule(name=cusum.NAME, judge=cusum.judge, error_rates=cusum.error_rates),
+    cusum.NAME: PolicyRule(
+        name=cusum.NAME, judge=cusum.judge, error_rates=cusum.error_rates, nights_until=cusum.nights_until
+    ),
+    classic.NAME: PolicyRule(
+        name=classic.NAME,
+        judge=classic.judge_demotion,
+        error_rates=classic.demotion_error_rates,
+        nights_until=classic.nights_until_demotion,
+    ),
 }
 """The rules of demotion by name."""
 
@@ -71,27 +96,26 @@ def promote(
     cells: Iterable[RunCell],
     enabled: Mapping[str, Sequence[str]],
     *,
-    rule: str = DEFAULT,
+    rule: str = DEFAULTS["promote"],
     nights: Sequence[RunId] | None = None,
-    across: bool = False,
 ) -> tuple[Candidate, ...]:
     """Decide on each USUALLY_PASSES eval: those to promote first, then those that need the least.
 
     `enabled` maps the evals to their enabled subjects. `nights` are all nights, oldest first (default: the runs of the
-    cells). With `across`, a change of a subject does not restart the count.
+    cells).
     """
-    return _judge(cells, enabled, policy_rule("promote", rule), nights, across=across)
+    return _judge(cells, enabled, policy_rule("promote", rule), nights)
 
 
 def demote(
     cells: Iterable[RunCell],
     enabled: Mapping[str, Sequence[str]],
     *,
-    rule: str = DEFAULT,
+    rule: str = DEFAULTS["demote"],
     nights: Sequence[RunId] | None = None,
 ) -> tuple[Candidate, ...]:
     """Decide on each ALWAYS_PASSES eval: those to demote first. A failure counts, whatever changed since."""
-    return _judge(cells, enabled, policy_rule("demote", rule), nights, across=True)
+    return _judge(cells, enabled, policy_rule("demote", rule), nights)
 
 
 _ORDER = {"promote": 0, "demote": 0, "wait": 1, "keep": 2, "refuse": 3}
@@ -102,13 +126,11 @@ def _judge(
     enabled: Mapping[str, Sequence[str]],
     rule: PolicyRule,
     nights: Sequence[RunId] | None,
-    *,
-    across: bool,
 ) -> tuple[Candidate, ...]:
     known = list(cells)
     runs = list(nights) if nights is not None else nights_of(known)
     evals = by_eval(known)
-    found = [rule.judge(name, evals.get(name, {}), runs, subjects, across=across) for name, subjects in enabled.items()]
+    found = [rule.judge(name, evals.get(name, {}), runs, subjects) for name, subjects in enabled.items()]
     return tuple(sorted(found, key=lambda one: (_ORDER[one.answer], one.distance, len(one.missing), one.eval)))
 
 
@@ -117,6 +139,14 @@ def near_promotion(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     ready = {"promote": 0, "wait": _NEAR}
     found = [one for one in candidates if one.answer in ready and one.distance <= ready[one.answer]]
     return tuple(sorted(found, key=lambda one: (one.answer, one.distance))[:_MOST_NEAR])
+
+
+def flapping(promotion: PolicyRule, demotion: PolicyRule, rate: float, trials: int) -> float | None:
+    """How often a year an eval with one subject and this true rate is promoted and demoted again, if both rules are
+    applied every night; None if an answer may be final."""
+    if promotion.nights_until is None or demotion.nights_until is None:
+        return None
+    return 365.25 / (promotion.nights_until(rate, trials) + demotion.nights_until(rate, trials))
 
 
 def policy_rule(action: Literal["promote", "demote"], name: str) -> PolicyRule:

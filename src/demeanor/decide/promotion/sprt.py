@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from demeanor.core.text.percent import rate as percent, share
@@ -31,7 +32,7 @@ TRIALS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _TestState:
+class TestState:
     """The test of one subject."""
 
     answer: Literal["good", "bad", "open"]
@@ -40,18 +41,21 @@ class _TestState:
     needed: int
     """Passes in a row that are needed for the answer good."""
 
+    @property
+    def score(self) -> str:
+        """`45 of 47 passed`."""
+        return f"{self.passed} of {self.passed + self.failed} passed"
 
-def judge(
-    name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str], *, across: bool = False
-) -> Candidate:
+
+def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
     """Decide on one eval."""
-    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, across=across)
-    tests = {subject: _test(found, subject) for subject in subjects}
+    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES)
+    tests = {subject: subject_test(found, subject) for subject in subjects}
     bad = [subject for subject, one in tests.items() if one.answer == "bad"]
     waiting = {subject: one for subject, one in tests.items() if one.answer == "open" and not bad}
-    final = "this is final until the eval or the subject changes"
-    missing = [f"{subject}: not good, {_score(tests[subject])}; {final}" for subject in bad]
-    missing += [f"{subject}: {one.needed} more passes in a row, {_score(one)}" for subject, one in waiting.items()]
+    final = "this is final until the eval or the model changes"
+    missing = [f"{subject}: not good, {tests[subject].score}; {final}" for subject in bad]
+    missing += [f"{subject}: {one.needed} more passes in a row, {one.score}" for subject, one in waiting.items()]
     missing += [] if subjects else ["no subject is enabled for it"]
     passes = max((one.needed for one in waiting.values()), default=0)
     trials = found.trials(found.counting)
@@ -60,7 +64,7 @@ def judge(
         eval=name,
         rule=NAME,
         answer="refuse" if bad else answer,
-        reason="; ".join(f"{subject} {one.answer} ({_score(one)})" for subject, one in tests.items()) or missing[0],
+        reason="; ".join(f"{subject} {one.answer} ({one.score})" for subject, one in tests.items()) or missing[0],
         missing=tuple(missing),
         distance=math.ceil(passes / (trials or TRIALS)),
         nights=found.nights,
@@ -93,10 +97,11 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: in
 
 
 def _nights(rate: float, trials: int) -> Sequence[SubjectNight]:
-    return subject_nights(_after_night, rate, trials=trials, nights=MAX_TRIALS // trials + 1)
+    return subject_nights(after_night, rate, trials=trials, nights=MAX_TRIALS // trials + 1)
 
 
-def _after_night(proven: bool, passed: int, failed: int) -> tuple[bool, int, int] | None:
+@cache
+def after_night(proven: bool, passed: int, failed: int) -> tuple[bool, int, int] | None:
     """Whether the subject was proven good, with the trials of its next test; None if it is refused."""
     answer, over = TEST.answer(passed, failed), passed + failed > MAX_TRIALS
     if answer == "bad" or (over and answer is None and not proven):
@@ -104,7 +109,8 @@ def _after_night(proven: bool, passed: int, failed: int) -> tuple[bool, int, int
     return (True, 0, 0) if answer == "good" or over else (proven, passed, failed)
 
 
-def _test(incubation: Incubation, subject: str) -> _TestState:
+def subject_test(incubation: Incubation, subject: str, *, final: bool = True) -> TestState:
+    """The test of a subject over the nights that count. Unless it is `final`, a refusal starts it again."""
     passed = failed = 0
     state = (False, 0, 0)
     for run in incubation.counting:
@@ -112,17 +118,15 @@ def _test(incubation: Incubation, subject: str) -> _TestState:
         for cell in incubation.cells[subject].get(run[1], ()):
             passed, failed = passed + cell.passed, failed + cell.failed
             tested_passed, tested_failed = tested_passed + cell.passed, tested_failed + cell.failed
-        after = _after_night(proven, tested_passed, tested_failed)
+        after = after_night(proven, tested_passed, tested_failed)
+        if after is None and not final:
+            after = False, 0, 0
         if after is None:
-            return _TestState(answer="bad", passed=passed, failed=failed, needed=0)
+            return TestState(answer="bad", passed=passed, failed=failed, needed=0)
         state = after
     proven, tested_passed, tested_failed = state
     if proven:
-        return _TestState(answer="good", passed=passed, failed=failed, needed=0)
-    return _TestState(
+        return TestState(answer="good", passed=passed, failed=failed, needed=0)
+    return TestState(
         answer="open", passed=passed, failed=failed, needed=TEST.passes_needed(tested_passed, tested_failed)
     )
-
-
-def _score(one: _TestState) -> str:
-    return f"{one.passed} of {one.passed + one.failed} passed"

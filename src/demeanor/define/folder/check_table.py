@@ -61,7 +61,7 @@ def read_judge_check(table: Table) -> JudgeCheck:
     default = JudgeCheck(question="")
     question = _not_empty(table, "question", required=True)
     expect = table.choice("expect", EXPECTED) or default.expect
-    found = JudgeCheck(
+    check = JudgeCheck(
         question=question,
         rubric=table.text("rubric"),
         model=_not_empty(table, "model") or None,
@@ -70,7 +70,7 @@ def read_judge_check(table: Table) -> JudgeCheck:
         expect=cast("JudgeWord", expect),
     )
     table.finish()
-    return found
+    return check
 
 
 def _path(table: Table) -> str:

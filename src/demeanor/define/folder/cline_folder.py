@@ -14,10 +14,9 @@ from typing import Any
 from demeanor.config import Table, path_problem
 from demeanor.core.values.checks import Check, FileContains, FileExists
 from demeanor.core.values.errors import BadInput
-from demeanor.core.values.eval import Eval, ProviderChoice, Source
+from demeanor.core.values.eval import Eval, ProviderChoice, Source, name_problem
 from demeanor.core.values.policy import USUALLY_PASSES
 from demeanor.core.values.scenario import Scenario
-from demeanor.define.eval_name import name_problem
 from demeanor.define.folder.scripted_behaviour import ScriptedBehaviour
 from demeanor.define.repository import refuse_outside
 from demeanor.define.template import checked_template
@@ -151,7 +150,7 @@ def _provider(table: Table, where: Path) -> tuple[ProviderChoice, str | None]:
 
 def _expected_behaviour(files: tuple[str, ...], contents: tuple[FileContains, ...]) -> ScriptedBehaviour:
     """A behaviour that meets all expectations: it appends the expected content to the files."""
-    wanted = dict.fromkeys(files, b"")
+    appended = dict.fromkeys(files, b"")
     for check in contents:
-        wanted[check.path] = wanted.get(check.path, b"") + f"{check.text}\n".encode()
-    return ScriptedBehaviour(title="the expected behaviour", append=wanted)
+        appended[check.path] = appended.get(check.path, b"") + f"{check.text}\n".encode()
+    return ScriptedBehaviour(title="the expected behaviour", append=appended)

@@ -37,9 +37,9 @@ def read_toml_folder(folder: Path) -> tuple[Eval, ...]:
 def _read(data: dict[str, Any], folder: Path, case: EvalCase | None) -> Eval:
     file = folder / SCENARIO
     table = Table(data, where=file)
-    found = read_fields(table, EVAL_FIELDS)
-    if "name" not in found:
-        found["name"] = folder_name(folder, file)
-    found["template"] = starting_folder(folder)
-    created = build_eval(table, found, source=Source(path=folder))
+    fields = read_fields(table, EVAL_FIELDS)
+    if "name" not in fields:
+        fields["name"] = folder_name(folder, file)
+    fields["template"] = starting_folder(folder)
+    created = build_eval(table, fields, source=Source(path=folder))
     return created if case is None else as_case(created, case, table)

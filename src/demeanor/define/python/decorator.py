@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn
 from demeanor.config import Table, describe
 from demeanor.core.values.checks import Check, CheckFunction, FunctionCheck, PromptSnapshot
 from demeanor.core.values.errors import BadInput, nearest
-from demeanor.core.values.eval import Eval, Rehearsal, Source
+from demeanor.core.values.eval import Eval, Rehearsal, Source, name_problem
 from demeanor.core.values.mcp_fixture import Fixture, HttpServer
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.prefix import Prefix
@@ -26,7 +26,6 @@ from demeanor.core.values.steering import Steer
 from demeanor.core.values.user import ReplyFunction, ScriptedUser, User, UserReply
 from demeanor.define.cases import CaseFile, EvalCase, arguments, as_case, bind, fill, parametrized_cases, read_cases
 from demeanor.define.eval_fields import EVAL_FIELDS, build_eval
-from demeanor.define.eval_name import name_problem
 from demeanor.define.field import accepts, read_fields
 from demeanor.define.python.implied_needs import implied_needs
 from demeanor.define.template import checked_template

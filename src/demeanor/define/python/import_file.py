@@ -37,13 +37,13 @@ def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
     """The evals in a module, also in its lists, dicts and classes, without those imported from another eval file."""
     if "_pytest.assertion" in sys.modules:  # a file that pytest has imported uses pytest's own explanations
         explain_comparisons()
-    found: dict[int, Eval] = {}
+    evals: dict[int, Eval] = {}
     for value in list(namespace.values()):
         for one in evals_of(value, namespace.get("__name__")):
             if not _is_imported(one, path):
-                found[id(one)] = one
-    reject_wide_parametrize(found.values(), namespace)
-    return tuple(sorted(found.values(), key=lambda one: one.source.line))
+                evals[id(one)] = one
+    reject_wide_parametrize(evals.values(), namespace)
+    return tuple(sorted(evals.values(), key=lambda one: one.source.line))
 
 
 def evals_of(value: object, module: str | None) -> Iterator[Eval]:

@@ -2,6 +2,17 @@
 
 from demeanor.gateway.contract.case import Case, ContractOutcome, MessageKind, cases
 from demeanor.gateway.contract.probe import probe_url
+from demeanor.gateway.contract.program import converter_program
 from demeanor.gateway.contract.runner import Converter, builtin_converter, run
 
-__all__ = ["Case", "ContractOutcome", "Converter", "MessageKind", "builtin_converter", "cases", "probe_url", "run"]
+__all__ = [
+    "Case",
+    "ContractOutcome",
+    "Converter",
+    "MessageKind",
+    "builtin_converter",
+    "cases",
+    "converter_program",
+    "probe_url",
+    "run",
+]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exchange import Request
 from demeanor.gateway.contract.case import Case, ContractOutcome, MessageKind, cases
 from demeanor.gateway.contract.expectation import mismatches
@@ -16,6 +17,10 @@ from demeanor.gateway.dialects.dialect import Route
 
 Converter: TypeAlias = Callable[[str, str, MessageKind, bytes], bytes]
 """Takes the message's dialect, the target dialect, the kind of message and the message; returns the translation."""
+
+
+class NoConverter(UsageError):
+    """There is nothing to check: the converter can't be started, or never answers."""
 
 
 def run(convert: Converter | None = None, *, only: Iterable[Case] | None = None) -> tuple[ContractOutcome, ...]:
@@ -45,6 +50,8 @@ def _run_one(case: Case, convert: Converter) -> ContractOutcome:
     try:
         output = convert(case.source, case.target, case.kind, case.body)
         parsed = _parse(case, output)
+    except NoConverter:
+        raise
     except Exception as error:  # noqa: BLE001 - an exception of the converter is its result for this case
         return ContractOutcome(
             name=case.name, why=case.why, problems=(f"the converter raised {type(error).__name__}: {error}",)

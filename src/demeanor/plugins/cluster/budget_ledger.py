@@ -18,7 +18,7 @@ from demeanor.core.values.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class Expense:
     """Money and tokens."""
 
     usd: float = 0.0
@@ -27,8 +27,8 @@ class Amount:
     tokens: float = 0.0
     """Tokens in both directions."""
 
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.usd + other.usd, self.tokens + other.tokens)
+    def __add__(self, other: Expense) -> Expense:
+        return Expense(self.usd + other.usd, self.tokens + other.tokens)
 
 
 class BudgetLedger:
@@ -40,7 +40,7 @@ class BudgetLedger:
         self._run = limits.get("run", Limit())
         self._evals: dict[str, Account] = defaultdict(Account)
         self._all = Account()
-        self._reserved: dict[str, tuple[str, Amount]] = {}
+        self._reserved: dict[str, tuple[str, Expense]] = {}
         self._settled = asyncio.Event()
 
     def continue_from(self, records: Iterable[Record], run: Limit) -> None:
@@ -69,12 +69,12 @@ class BudgetLedger:
     def settle(self, record: Record) -> None:
         """Replace what an attempt had reserved by what it has spent."""
         name, reserved = self._reserved.pop(record.trial, (record.eval, None))
-        spent = Amount(record.spent.cost_usd or 0.0, float(record.spent.tokens or 0))
+        spent = Expense(record.spent.cost_usd or 0.0, float(record.spent.tokens or 0))
         for account in (self._evals[name], self._all):
             account.settle(reserved, spent)
         self._settled.set()
 
-    def _expected(self, own: Account) -> Amount:
+    def _expected(self, own: Account) -> Expense:
         """What an attempt at an eval will cost: the mean of those at the same eval, or of all."""
         return own.mean if own.attempts else self._all.mean
 
@@ -86,30 +86,30 @@ class Account:
         self.attempts = 0
         """Attempts that are settled."""
         self._open = 0
-        self._spent = Amount()
-        self._reserved = Amount()
+        self._spent = Expense()
+        self._reserved = Expense()
 
     @property
-    def mean(self) -> Amount:
+    def mean(self) -> Expense:
         """What the attempts so far have cost, each."""
         number = max(1, self.attempts)
-        return Amount(self._spent.usd / number, self._spent.tokens / number)
+        return Expense(self._spent.usd / number, self._spent.tokens / number)
 
-    def reserve(self, amount: Amount) -> None:
+    def reserve(self, amount: Expense) -> None:
         """Reserve an amount for an attempt."""
         self._open += 1
         self._reserved += amount
 
-    def settle(self, reserved: Amount | None, spent: Amount) -> None:
+    def settle(self, reserved: Expense | None, spent: Expense) -> None:
         """Replace a reservation, if there is one, by what was spent."""
         self.attempts += 1
         self._spent += spent
         if reserved is not None:
             self._open -= 1
-            rest = Amount(self._reserved.usd - reserved.usd, self._reserved.tokens - reserved.tokens)
-            self._reserved = rest if self._open else Amount()  # no rounding errors remain
+            rest = Expense(self._reserved.usd - reserved.usd, self._reserved.tokens - reserved.tokens)
+            self._reserved = rest if self._open else Expense()  # no rounding errors remain
 
-    def enough(self, limit: Limit, cost: Amount) -> bool:
+    def enough(self, limit: Limit, cost: Expense) -> bool:
         """Whether what is left of a budget covers an attempt, or no other attempt can give anything back."""
         left = self.left(limit)
         enough = (left.usd is None or left.usd > cost.usd) and (left.tokens is None or left.tokens > cost.tokens)

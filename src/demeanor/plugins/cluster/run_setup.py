@@ -36,7 +36,7 @@ def run_setup(catalog: Catalog, spec: ClusterSpec, plan: Plan, request: RunReque
     for cell in cells:
         sent_scenario(cell.eval.scenario, where=str(cell.eval.source.path))
     providers = {**config.providers, **catalog.added_providers}
-    found = RunSetup(
+    setup = RunSetup(
         run=secrets.token_hex(16),
         version=__version__,
         python=PYTHON,
@@ -62,8 +62,8 @@ def run_setup(catalog: Catalog, spec: ClusterSpec, plan: Plan, request: RunReque
         allow_different=spec.allow_different,
         build=config.build if spec.builds and request.build else BuildRules(),
     )
-    _require_json(found, config)
-    return found
+    _require_json(setup, config)
+    return setup
 
 
 def pack_project(config: Config) -> Archive:

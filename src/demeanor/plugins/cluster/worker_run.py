@@ -274,7 +274,10 @@ def open_run(
 
 def _keys(setup: RunSetup, environ: Mapping[str, str]) -> dict[str, bool]:
     """Whether the keys of the providers that the run's subjects use are set; their values stay here."""
-    names = {setup.models.get(one.model, {}).get("provider") or one.model.partition("/")[0] for one in setup.subjects}
+    names = {
+        setup.models.get(subject.model, {}).get("provider") or subject.model.partition("/")[0]
+        for subject in setup.subjects
+    }
     variables = {}
     for name in sorted(str(name) for name in names):
         known = WELL_KNOWN[name].key_env if name in WELL_KNOWN else ""

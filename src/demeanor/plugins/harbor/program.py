@@ -37,8 +37,8 @@ def find_harbor(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     beside = Path(sys.executable).parent / "harbor"
     if beside.is_file():
         return (str(beside),)
-    found = find_program("harbor", HARBOR, agents_folders(environ), None)
-    return (str(found),) if found else ()
+    program = find_program("harbor", HARBOR, agents_folders(environ), None)
+    return (str(program),) if program else ()
 
 
 def harbor_version(command: tuple[str, ...]) -> str:

@@ -107,7 +107,7 @@ def read_rules(table: Table) -> HarborRules:
 
 def read_task_agent(table: Table) -> TaskAgentRules:
     """A table `[harbor.agents.NAME]`."""
-    found = TaskAgentRules(
+    rules = TaskAgentRules(
         agent=table.text("agent", required=True),
         model=table.text("model", "{model}"),
         env=_variables(table),
@@ -116,7 +116,7 @@ def read_task_agent(table: Table) -> TaskAgentRules:
         output=table.text("output"),
     )
     table.finish()
-    return found
+    return rules
 
 
 def _variables(table: Table) -> dict[str, str]:

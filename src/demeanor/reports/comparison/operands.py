@@ -15,7 +15,7 @@ from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.history import PastRun, RunCell
 from demeanor.core.values.ports import History
 from demeanor.reports.comparison.report import Side
-from demeanor.results import find_past_run
+from demeanor.results import all_nights, find_past_run
 
 NIGHTS = 7
 """The number of runs of a branch, or nights of a subject or stretch."""
@@ -74,13 +74,15 @@ def _stretch(history: History, name: str, nights: int) -> Side | None:
         ends = [history.run(end) for end in (first, last) if end]
     except UnknownName:
         return None
-    every = history.runs(kind="nightly", branch=ends[-1].info.branch)[::-1]
-    runs = [run for run in every if not run.info.dirty or run in ends]
-    runs = [run for run in runs if not first or run.info.started >= ends[0].info.started]
-    runs = [run for run in runs if not last or run.info.started <= ends[-1].info.started]
+    branch, named = ends[-1].info.branch, {end.name for end in ends}
+    every = [night for night in all_nights(history) if night.info.branch == branch]
+    chosen = [night for night in every if not night.info.dirty or named & {*night.names}]
+    chosen = [night for night in chosen if not first or night.info.started >= ends[0].info.started]
+    chosen = [night for night in chosen if not last or night.runs[0].info.started <= ends[-1].info.started]
     if not (first and last):
-        runs = runs[:nights] if first else runs[-nights:]
-    return _sum_up(history, name, "nights", tuple(reversed(runs))) if runs else None
+        chosen = chosen[:nights] if first else chosen[-nights:]
+    runs = tuple(run for night in reversed(chosen) for run in reversed(night.runs))
+    return _sum_up(history, name, "nights", runs) if runs else None
 
 
 def _subject(history: History, name: str, nights: int) -> Side | None:

@@ -21,11 +21,13 @@ def make_comparison(
     *,
     again: tuple[Side, Side] | None = None,
     margin: float = MARGIN,
+    correlation: float = 0.0,
     notes: tuple[str, ...] = (),
 ) -> CompareReport:
-    """Compare two sides; `again` are the runs of a second look."""
+    """Compare two sides; `again` are the runs of a second look. Sides of other times have this correlation."""
     if again is None:
-        return compare_report(base, new, compare(base.cells, new.cells, margin=margin), notes=notes)
+        comparison = compare(base.cells, new.cells, margin=margin, correlation=correlation)
+        return compare_report(base, new, comparison, notes=notes)
     comparison = compare(base.cells, new.cells, again=(again[0].cells, again[1].cells), margin=margin)
     base, new = (replace(side, runs=(*side.runs, *more.runs)) for side, more in zip((base, new), again, strict=True))
     return compare_report(base, new, comparison, notes=notes)

@@ -37,6 +37,8 @@ def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
     yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (facts, "dim")), screen.width)
     yield from _bars(one.past, screen)
     days = {past.run: numbers.when(past.started) for past in one.past}
+    if one.present.first != one.stretches[-1].first:
+        yield from _paragraph(f"now, {_segment(one.present, days)}", screen, "bold")
     for segment in one.stretches:
         yield from _paragraph(_segment(segment, days), screen)
     if not one.course.points and one.course.enough:
@@ -71,9 +73,9 @@ def _bars(past: Sequence[PastCell], screen: Screen) -> Iterator[Text]:
 
 def _segment(found: Segment, days: dict[str, str]) -> str:
     rate = f"{numbers.rate(found.rate)}, {found.passed} of {found.judged}" if found.rate else "no data"
-    mark = {None: "from", "eval": f"{phrases.EVAL_MARK} from", "subject": f"{phrases.SUBJECT_MARK} from"}
-    across = f", across {phrases.SUBJECT_MARK}" if found.mixed else ""
-    return f"{mark[found.mark]} {days[found.first]}: {rate} in {count(found.runs, 'run')}{across}"
+    mark = {None: "from", "eval": f"{phrases.EVAL_MARK} from"}.get(found.mark, f"{phrases.SUBJECT_MARK} from")
+    mixed = f", across {phrases.SUBJECT_MARK}" if found.mixed else ""
+    return f"{mark} {days[found.first]}: {rate} in {count(found.runs, 'run')}{mixed}"
 
 
 def _point(point: ChangePoint, days: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.history import Night, RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import RateHistory
 from demeanor.core.values.tally import Estimate
@@ -17,10 +17,10 @@ from demeanor.statistics import estimate
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PastCell:
-    """One run of the eval."""
+    """One night or run of the eval."""
 
     run: str
-    """The run's name."""
+    """The run's name; of a night, that of its last run."""
 
     started: str
     """When it began: ISO 8601, UTC."""
@@ -31,10 +31,13 @@ class PastCell:
     cell: NightCell
     """Its result."""
 
+    source: str = ""
+    """The last run that has its trials."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segment:
-    """Consecutive runs without a change of subject or eval (with `across`: of the eval), combined into one rate."""
+    """Consecutive runs of the same eval and model, combined into one rate."""
 
     first: str
     """Its first run."""
@@ -75,7 +78,10 @@ class SubjectHistory:
     """Every run, oldest first."""
 
     stretches: tuple[Segment, ...]
-    """The runs, divided at each change of the subject or the eval."""
+    """The runs, divided at each edit of the eval and each change of the model."""
+
+    present: Segment
+    """The runs since the rate, the eval or the model last changed."""
 
     course: RateHistory
     """The change points, and how often to expect a false alarm."""
@@ -108,10 +114,9 @@ def eval_history(
     *,
     kind: str,
     subject: str | None = None,
-    runs: Sequence[PastRun] = (),
-    across: bool = False,
+    nights: Sequence[Night] = (),
 ) -> EvalHistory:
-    """The history of one eval, from all its cells, oldest first; a run of `runs` without the eval is a gap.
+    """The history of one eval, from all its cells, oldest first; a night of `nights` without the eval is a gap.
 
     With `subject`, only that one is shown; the change points are those of all subjects together all the same.
     """
@@ -121,42 +126,43 @@ def eval_history(
         layer = cell.layer
         by_subject.setdefault(cell.subject, []).append(cell)
     courses = rate_histories(cell for own in by_subject.values() for cell in own)
-    found = tuple(
-        _subject(one, own, runs, courses[one], across=across)
-        for one, own in by_subject.items()
-        if subject in {None, one}
-    )
+    found = tuple(_subject(one, own, nights, courses[one]) for one, own in by_subject.items() if subject in {None, one})
     return EvalHistory(eval=name, kind=kind, subjects=found, layer=layer)
 
 
-def _subject(
-    subject: str, cells: Sequence[RunCell], runs: Sequence[PastRun], course: RateHistory, *, across: bool
-) -> SubjectHistory:
+def _subject(subject: str, cells: Sequence[RunCell], nights: Sequence[Night], course: RateHistory) -> SubjectHistory:
     own = {cell.run: cell for cell in cells}
     facts = {cell.run: (cell.started, cell.commit) for cell in cells}
-    facts |= {run.name: (run.info.started, run.info.commit) for run in runs if run.info.started > cells[0].started}
+    facts |= {one.name: (one.info.started, one.info.commit) for one in nights if one.info.started > cells[0].started}
     order = sorted(facts, key=lambda run: (facts[run][0], run))
     cells_by_run = night_cells(own, order, course.changes)
     past = tuple(
-        PastCell(run=run, started=facts[run][0], commit=facts[run][1], cell=shown)
+        PastCell(
+            run=run,
+            started=facts[run][0],
+            commit=facts[run][1],
+            cell=shown,
+            source=own[run].source if run in own else "",
+        )
         for run, shown in zip(order, cells_by_run, strict=True)
     )
+    parts = _divide(past)
+    began = course.points[-1].began if course.points else ""
+    present = next((parts[-1][index:] for index, one in enumerate(parts[-1]) if one.run == began), parts[-1])
     return SubjectHistory(
         subject=subject,
         policy=cells[-1].policy,
         past=past,
-        stretches=tuple(_segment(own, first=index == 0) for index, own in enumerate(_divide(past, across=across))),
+        stretches=tuple(_segment(own, first=index == 0) for index, own in enumerate(parts)),
+        present=_segment(present, first=True),
         course=course,
     )
 
 
-def _divide(past: Sequence[PastCell], *, across: bool) -> list[list[PastCell]]:
-    """A run with several versions of the subject or eval is a segment of its own, unless `across` combines them."""
+def _divide(past: Sequence[PastCell]) -> list[list[PastCell]]:
     parts: list[list[PastCell]] = []
-    for index, one in enumerate(past):
-        alone = not across and (one.cell.mixed or (index > 0 and past[index - 1].cell.mixed))
-        changed = "eval" in one.cell.marks if across else bool(one.cell.marks)
-        if not parts or changed or alone:
+    for one in past:
+        if not parts or one.cell.restarts:
             parts.append([])
         parts[-1].append(one)
     return parts
@@ -164,7 +170,7 @@ def _divide(past: Sequence[PastCell], *, across: bool) -> list[list[PastCell]]:
 
 def _segment(own: Sequence[PastCell], *, first: bool) -> Segment:
     passed, judged = sum(one.cell.passed for one in own), sum(one.cell.judged for one in own)
-    mark: Mark = "eval" if own[0].cell.marks == ("eval",) else "subject"
+    mark: Mark = "eval" if "eval" in own[0].cell.marks else "model"
     return Segment(
         first=own[0].run,
         last=own[-1].run,

@@ -8,18 +8,20 @@ from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.ports import History
 from demeanor.core.values.record import RunKind
 from demeanor.reports.eval_history.report import EvalHistory, eval_history
+from demeanor.results import all_nights, cells_of_nights
 
 
-def make_eval_history(
-    history: History, name: str, subject: str | None = None, *, kind: str = "nightly", across: bool = False
-) -> EvalHistory:
+def make_eval_history(history: History, name: str, subject: str | None = None, *, kind: str = "nightly") -> EvalHistory:
     """The history of one eval; raises UnknownName with the nearest name if no run has this eval or subject."""
-    cells = history.eval_history(name, kind=None if kind == "all" else cast(RunKind, kind))
+    if kind == "nightly":
+        nights = all_nights(history, evals=(name,))
+        cells = cells_of_nights(history, nights, (name,))
+    else:
+        nights, cells = (), [*history.eval_history(name, kind=None if kind == "all" else cast(RunKind, kind))]
     if not any(subject in {None, cell.subject} for cell in cells):
         _raise_unknown(history, name, subject, kind)
-    # A nightly run without this eval is a gap; other runs may be partial.
-    runs = history.runs(kind="nightly") if kind == "nightly" else ()
-    return eval_history(name, cells, kind=kind, subject=subject, runs=runs, across=across)
+    # A night without this eval is a gap; other runs may be partial.
+    return eval_history(name, cells, kind=kind, subject=subject, nights=nights)
 
 
 def _raise_unknown(history: History, name: str, subject: str | None, kind: str) -> NoReturn:

@@ -17,11 +17,11 @@ from demeanor.core.text.wording import count
 from demeanor.core.trees.git import GitError, git
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.eval import Eval
+from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import ALWAYS_PASSES, USUALLY_FAILS, Policy
 from demeanor.decide.gate import Unjudged, weaker, weaker_policies
 from demeanor.define import Edits, policies_at, policies_in, policy_file
 from demeanor.gateway import DEFAULT_MODEL
-from demeanor.results import RecentCell
 from demeanor.runner import NATIVE, SCRIPTED
 
 
@@ -49,20 +49,21 @@ class GateScope:
 
 
 def unjudged_cells(
-    scope: GateScope, recent: Mapping[tuple[str, str], RecentCell], config: Config, base: Edits
+    scope: GateScope, recent: Mapping[tuple[str, str], Sequence[RunCell]], config: Config, base: Edits
 ) -> Iterator[Unjudged]:
     """The cells that the change takes away from the gate, and the policies that it lowers."""
     before, now = _policies_before(scope.evals, recent, config, base), {one.name: one.policy for one in scope.evals}
     lowered = {one.eval: one for one in weaker_policies(before, now)}
     yield from lowered.values()
     gone = set[str]()
-    for (name, subject), cell in recent.items():
-        policy = before.get(name, cell.last.policy)
+    for (name, subject), cells in recent.items():
+        cell = cells[-1]
+        policy = before.get(name, cell.policy)
         if name in lowered or name in scope.others or policy is USUALLY_FAILS:
             continue
         if policy is not ALWAYS_PASSES and not scope.every_policy:
             continue
-        nights = f"judged in {count(cell.nights, 'night')} of the last week"
+        nights = f"judged in {count(len({one.run for one in cells}), 'night')} of the last week"
         if name not in now:
             if scope.every_path and name not in gone and _had_eval(name, cell, config, base):
                 gone.add(name)
@@ -75,10 +76,10 @@ def unjudged_cells(
 
 
 def _policies_before(
-    evals: Sequence[Eval], recent: Mapping[tuple[str, str], RecentCell], config: Config, base: Edits
+    evals: Sequence[Eval], recent: Mapping[tuple[str, str], Sequence[RunCell]], config: Config, base: Edits
 ) -> dict[str, Policy]:
     """The policy of each eval at the base commit or, where its source does not tell, in the last night."""
-    nightly = {name: cell.last.policy for (name, _), cell in recent.items()}
+    nightly = {name: cells[-1].policy for (name, _), cells in recent.items()}
     found = {}
     for one in evals:
         policy = nightly.get(one.name)
@@ -98,22 +99,22 @@ def _policy_at(own: Eval, root: Path, commit: str) -> Policy | None:
     return (policies_in(file, source).get(own.name) if source else None) or _all_policies(top, commit).get(own.name)
 
 
-def _had_eval(name: str, cell: RecentCell, config: Config, base: Edits) -> bool:
+def _had_eval(name: str, cell: RunCell, config: Config, base: Edits) -> bool:
     """Whether an eval of a night was still there at the base commit. One whose source never named it counts as such."""
     top = _top(config.root)
     if top is None or base.base is None:
         return True
-    return name in _all_policies(top, base.base) or name not in _all_policies(top, cell.last.commit or base.base)
+    return name in _all_policies(top, base.base) or name not in _all_policies(top, cell.commit or base.base)
 
 
-def _had_subject(subject: str, cell: RecentCell, config: Config, base: Edits) -> bool:
+def _had_subject(subject: str, cell: RunCell, config: Config, base: Edits) -> bool:
     """Whether the gate judged a subject of a night at the base commit. One that no configuration names was chosen by
     the eval itself."""
     top = _top(config.root)
     then = None if top is None or base.base is None else _config_at(top, base.base, config)
     if top is None or then is None:
         return subject not in config.nightly.subjects
-    night = _config_at(top, cell.last.commit or base.base or "", config)
+    night = _config_at(top, cell.commit or base.base or "", config)
     named = {*_named(then), *(_named(night) if night is not None else ())}
     return subject in _key(then) or (subject not in named and not then.gate.subjects)
 

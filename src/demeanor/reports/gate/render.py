@@ -12,6 +12,7 @@ from demeanor.core.text.wording import all_of, count, one_line
 from demeanor.core.values.error_rates import ErrorRates
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide import Baseline
+from demeanor.decide.gate import GateSuite
 from demeanor.render import (
     STYLES,
     SUBJECT_MARK,
@@ -83,7 +84,7 @@ def sentences(report: GateReport) -> Iterator[str]:
         if row.suspected:
             yield f"Also suspected: {one_line(row.eval)} · {one_line(row.subject)} passed {row.passed} of {row.judged}."
     if report.suite is not None:
-        yield f"A healthy change is blocked {_often(report.suite.now.blocks)}."
+        yield f"A healthy change is blocked {_blocked(report.suite)}."
     if (checked_in := sum(row.decision.rule == "two_of_three" for row in report.rows)) > 0:
         yield (
             f"{count(checked_in, 'cell')} without nights had to pass two of three trials. That says little yet: an "
@@ -91,10 +92,20 @@ def sentences(report: GateReport) -> Iterator[str]:
         )
 
 
+def _blocked(suite: GateSuite) -> str:
+    """How often; where few trials tell, between which limits."""
+    now = suite.now
+    if not now.vague:
+        about = "about " if 0.001 <= now.blocks < 0.5 else ""
+        return f"{about}{_often(now.blocks)}"
+    least = f"between {_often(now.least)} and" if now.least >= 0.001 else "at most"
+    return f"{least} {_often(now.most)}: few trials tell yet"
+
+
 def _often(chance: float) -> str:
     if chance >= 0.5:
         return f"in {share(chance)} of cases"
-    return f"about 1 time in {round(1 / chance)}" if chance >= 0.001 else "less than 1 time in 1000"
+    return f"1 time in {round(1 / chance)}" if chance >= 0.001 else "less than 1 time in 1000"
 
 
 def _gaps(report: GateReport) -> str:

@@ -22,7 +22,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.tally import Decision
 from demeanor.core.values.trial import Cell, Plan, Trial
 from demeanor.core.values.verdict import Void
-from demeanor.decide import Baseline
+from demeanor.decide import Baseline, correlation_of
 from demeanor.decide.gate import (
     STANDARD,
     THOROUGH,
@@ -72,6 +72,9 @@ class GateState:
 
     confirm: int = 0
     """Fresh trials that confirm a rejection."""
+
+    correlation: float = 0.0
+    """How alike the trials of a gate are, estimated from those of the nights."""
 
     key_subjects: frozenset[str] = frozenset()
     """The subjects that the gate depends on; empty means all."""
@@ -140,7 +143,8 @@ class GateState:
         missing = {cell.id: _undecided(cells[cell.id], why) for cell in self.plan.cells if (why := missed.get(cell.id))}
         found = left_out | missing | rejected
         judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in found]
-        found |= {answer.cell.name: answer for answer in gate(judged, effort=self.effort, confirm=self.confirm)}
+        gated = gate(judged, effort=self.effort, confirm=self.confirm, correlation=self.correlation)
+        found |= {answer.cell.name: answer for answer in gated}
         return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
 
     def missed(self) -> tuple[Unjudged, ...]:
@@ -274,13 +278,15 @@ def make_gate_state(
             if not key_subjects or str(cell.subject) in key_subjects
         },
     )
-    recent = recent_cells(history, counted)
+    recent = recent_cells(history, counted.nights)
+    correlation = correlation_of(nights).value
     return GateState(
         plan=plan,
         effort=THOROUGH if config.gate.thorough else STANDARD,
         confirm=config.gate.confirm,
         key_subjects=key_subjects,
-        pasts=baselines_of(plan, nights, hashes, across=config.nightly.across),
+        correlation=correlation,
+        pasts=baselines_of(plan, nights, hashes, correlation=correlation),
         hashes=hashes,
         edited=edited,
         base=held,
@@ -371,14 +377,15 @@ def final_exit_code(state: GateState, found: ExitCode, *, empty: ExitCode) -> Ex
 def make_gate_report(state: GateState, report: RunReport) -> GateReport:
     """Make the report."""
     answers = state.answers()
+    effort, confirm, correlation = state.effort, state.confirm, state.correlation
     return gate_report(
         report,
         answers,
         thorough=state.effort is THOROUGH,
         base=state.base.base,
         edited=state.edited,
-        characteristics=applied_rates(answers, effort=state.effort, confirm=state.confirm),
-        suite=gate_suite(answers, confirm=state.confirm),
+        characteristics=applied_rates(answers, effort=effort, confirm=confirm, correlation=correlation),
+        suite=gate_suite(answers, effort=effort, confirm=confirm, correlation=correlation),
         notes=report.notes,
         empty=nothing_gated(state),
         removed=state.removed(),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from demeanor.config import Config
-from demeanor.core.trees.git import GitError, git
 from demeanor.define import Edits
-from demeanor.results import CountedNights
+from demeanor.results import CountedNights, nightly_workflows
 
 _FULL_CLONE = {
     "GITHUB_ACTIONS": "with: { fetch-depth: 0 }   # below uses: actions/checkout",
@@ -16,8 +15,6 @@ _FULL_CLONE = {
 }
 _FETCH = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
 _HISTORY = "restore it before the gate as `demeanor help ci` shows, or run the nightly workflow once if it never ran"
-_NIGHTLY = "demeanor nightly|command: *.?nightly"
-_WORKFLOWS = (":/.github", ":/.gitlab", ":/.gitlab-ci.yml", ":/.buildkite")
 
 
 def unknown(config: Config, environ: Mapping[str, str], base: Edits, nights: CountedNights) -> tuple[str, ...]:
@@ -31,16 +28,14 @@ def unknown(config: Config, environ: Mapping[str, str], base: Edits, nights: Cou
     if base.problem is not None:
         line = next((line for name, line in _FULL_CLONE.items() if environ.get(name)), _FETCH)
         missing.append(f"the base commit is unknown: {base.problem} → {line}")
-    if not nights.days and nights.ignored:
+    if not nights.nights and nights.ignored:
         missing.append(f"no night counts: {'; '.join(nights.notes)}")
-    elif not nights.days and (environ.get("DEMEANOR_STORE") or config.store or _has_nights(config, base)):
+    elif not nights.nights and _expected(config, environ, base):
         missing.append(f"the history has no night → {_HISTORY}")
     return tuple(missing)
 
 
-def _has_nights(config: Config, base: Edits) -> bool:
-    """Whether a workflow of the base commit runs nights."""
-    try:
-        return bool(git(config.root, "grep", "-lE", _NIGHTLY, base.base or "HEAD", "--", *_WORKFLOWS))
-    except GitError:
-        return False
+def _expected(config: Config, environ: Mapping[str, str], base: Edits) -> bool:
+    """Whether there should be a history with nights."""
+    configured = environ.get("DEMEANOR_STORE") or config.store
+    return bool(configured or nightly_workflows(config.root, base.base or "HEAD"))

@@ -101,12 +101,9 @@ def _mean(mean: Mean | None, *, rough: bool) -> str:
 
 def _notes(found: Analysis) -> Iterator[str]:
     if any(row.differs for row in found.rows):
-        yield (
-            "◆ the eval or the subject changed between runs: one row for each version, and the mean is of the latest "
-            "(--across combines versions of a subject)"
-        )
+        yield ("◆ the eval or the model changed between runs: one row for each version, and the mean is of the latest")
     if any(row.mixed for row in found.rows):
-        yield "◆ trials of different versions of the subject are in one row" + (" (--across)" if found.across else "")
+        yield "◆ trials of different versions of the subject are in one row"
     if any(is_rough(row.tally.judged, k) and row.flakiness for row in found.rows for k in found.ks[1:]):
         yield ROUGH
     yield from (f"note: {one_line(note, width=400)}" for note in found.notes)

@@ -108,9 +108,6 @@ class Analysis:
     notes: tuple[str, ...] = ()
     """Remarks, such as a price without a rate for cached tokens."""
 
-    across: bool = False
-    """Whether `--across` was given; `mixed` of a row says whether it combines versions of a subject."""
-
 
 ANALYSIS_DOCUMENT = ReportDocument("metrics", Analysis)
 """The JSON document of this report."""
@@ -121,10 +118,9 @@ def analysis(
     *,
     ks: Sequence[int] = (1, 3),
     patterns: Sequence[Pattern] = (),
-    across: bool = False,
 ) -> Analysis:
-    """Analyse some runs; with `across`, trials of different versions of a subject are combined."""
-    rows = [row for name in _names(sources) for row in _rows(name, sources, ks, across=across)]
+    """Analyse some runs. Trials of different versions of an eval or model are not combined."""
+    rows = [row for name in _names(sources) for row in _rows(name, sources, ks)]
     trials = [
         (trial, source.imported)
         for source in sources
@@ -140,7 +136,6 @@ def analysis(
         categories=by_category(found),
         classified=tuple(found),
         notes=price_notes(note for source in sources for record in source.records for note in record.notes),
-        across=across,
     )
 
 
@@ -170,7 +165,7 @@ class _Group:
     missing: int = 0
 
 
-def _rows(name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], *, across: bool) -> Iterator[AnalysisRow]:
+def _rows(name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int]) -> Iterator[AnalysisRow]:
     groups: dict[tuple[str, str], _Group] = {}
     policy, skipped = Policy.USUALLY_PASSES, None
     newest: _Group | None = None
@@ -181,8 +176,7 @@ def _rows(name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int], *, a
             continue
         policy, skipped = plan.policy, plan.skipped
         trials = last_attempts(own)
-        version = _identity(trials, groups)
-        group = groups.setdefault((version[0], "") if across else version, _Group())
+        group = groups.setdefault(_identity(trials, groups), _Group())
         newest = group if trials or newest is None else newest
         group.runs[source.name] = None
         group.trials += trials
@@ -219,9 +213,9 @@ def _is_judged(record: Record) -> bool:
 
 
 def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Group]) -> tuple[str, str]:
-    """The eval hash and fingerprint of the judged trials; if unknown, those of the previous run."""
+    """The eval and model hashes of the judged trials; if unknown, those of the previous run."""
     judged = [trial for trial in trials if _is_judged(trial)]
     evals = dict.fromkeys(trial.eval_hash for trial in judged if trial.eval_hash)
-    subjects = dict.fromkeys(trial.fingerprint for trial in judged if trial.fingerprint)
+    models = dict.fromkeys(trial.model_hash for trial in judged if trial.model_hash)
     last = next(reversed(known), ("", ""))
-    return " + ".join(evals) or last[0], " + ".join(subjects) or last[1]
+    return " + ".join(evals) or last[0], " + ".join(models) or last[1]

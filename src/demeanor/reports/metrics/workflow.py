@@ -9,7 +9,7 @@ from demeanor.core.values.errors import UsageError
 from demeanor.core.values.ports import History
 from demeanor.reports.metrics.report import AnalysisSource, Planned
 from demeanor.results import find_past_run
-from demeanor.store import LATEST
+from demeanor.store import LATEST, RUN_FILE
 from demeanor.store.imports import demeanor_report
 
 FIXES = "fixes"
@@ -25,8 +25,8 @@ _DATABASE_COMPANIONS = (".db-wal", ".db-shm", ".db-journal")
 def sources_of(history: History, wanted: Sequence[str], results: Path) -> tuple[AnalysisSource, ...]:
     """The runs to analyse (default: the latest). Files and folders are read in place, without importing them.
 
-    `results/*` also names other files: the link to the latest run, the database, and the fixes. Of several names,
-    these are left out.
+    `results/*` also names other files: the link to the latest run, the database, reports of the same runs, and the
+    fixes. Of several names, these are left out.
     """
     if not wanted:
         return (_from_history(history, LATEST, results),)
@@ -48,12 +48,12 @@ def _resolved(name: str) -> str:
 
 
 def _beside_runs(path: Path) -> bool:
-    """Whether this belongs to a results folder without being a run: the database or its companions, or the fixes."""
+    """Whether this belongs to a results folder without being a run: the database, a report of a run, or the fixes."""
     if path.is_dir():
         return path.name == DOWNLOADS or (path.name == FIXES and any(path.glob("*/brief.md")))
     if not path.is_file():
         return False
-    if path.name.endswith(_DATABASE_COMPANIONS):
+    if path.name.endswith(_DATABASE_COMPANIONS) or any(path.parent.glob(f"*/{RUN_FILE}")):
         return True
     with path.open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE

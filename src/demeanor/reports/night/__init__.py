@@ -22,14 +22,14 @@ if TYPE_CHECKING:
         SubjectNights as SubjectNights,
     )
     from demeanor.reports.night.rows import night_cells as night_cells, tally_of as tally_of
-    from demeanor.reports.night.shift_scan import kept_shifts as kept_shifts, nights_before as nights_before
+    from demeanor.reports.night.shift_scan import kept_shifts as kept_shifts
     from demeanor.reports.night.step_pairs import TrialStepsPair as TrialStepsPair, load_step_pairs as load_step_pairs
     from demeanor.reports.night.terminal import (
         MOST_ROWS as MOST_ROWS,
         night_terminal as night_terminal,
         sparkline as sparkline,
     )
-    from demeanor.reports.night.workflow import make_night_report as make_night_report, with_examples as with_examples
+    from demeanor.reports.night.workflow import make_night_report as make_night_report
 
 __getattr__ = lazy_names(
     __name__,
@@ -40,9 +40,9 @@ __getattr__ = lazy_names(
         "near": "near_of_night",
         "report": "FailingCell FailureMode Mark NIGHTS_DOCUMENT NightCell NightReport NightRow SubjectNights",
         "rows": "night_cells tally_of",
-        "shift_scan": "kept_shifts nights_before",
+        "shift_scan": "kept_shifts",
         "step_pairs": "TrialStepsPair load_step_pairs",
         "terminal": "MOST_ROWS night_terminal sparkline",
-        "workflow": "make_night_report with_examples",
+        "workflow": "make_night_report",
     },
 )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from demeanor.core.text.wording import all_of, count
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.core.values.history import PastRun, RunCell
+from demeanor.core.values.history import Night, RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import Part, RunDiff
 from demeanor.core.values.tally import Tally
 from demeanor.core.values.usage import total
+from demeanor.core.values.verdict import VoidCause
 from demeanor.decide import RateShift, changes, exit_code, rate_shifts
 from demeanor.reports.night.report import (
     FailingCell,
@@ -25,7 +26,7 @@ from demeanor.reports.night.report import (
 )
 from demeanor.reports.night.rows import Needed, night_row
 from demeanor.reports.run import Failure
-from demeanor.results import mean_rate, summary
+from demeanor.results import LAST_NIGHTS, mean_rate, summary
 from demeanor.statistics import paired_rates
 
 _VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {
@@ -36,19 +37,24 @@ _VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {
 
 
 def night_report(
-    nights: Sequence[PastRun],
+    nights: Sequence[Night],
     cells: Iterable[RunCell],
     *,
+    shown: int | None = None,
     notes: tuple[str, ...] = (),
-    across: bool = False,
     needed: Needed | None = None,
     shifts: Sequence[RateShift] | None = None,
+    void_causes: Mapping[tuple[str, str], Mapping[VoidCause, int]] | None = None,
 ) -> NightReport:
-    """The report of the last of these runs, and of those before it.
+    """The report of the last of these nights, and of those before it; with `shown`, only the last ones have columns.
 
-    `shifts` are the changes of rates, if they were looked for in earlier nights as well; else in these runs only.
-    The report of a nightly run, which should have all evals, includes evals that only earlier nights have.
+    `shifts` are the changes of rates, if they were looked for in earlier nights as well; else in these nights only.
+    The report of a night, which should have all evals, includes those that only earlier nights have: a cell that the
+    nights of the week before judged on the same branch, and no run of this one tried, is undecided.
     """
+    tonight, before = nights[-1], nights[:-1][-LAST_NIGHTS:]
+    recent = {night.name for night in before if night.info.branch == tonight.info.branch}
+    nights = nights if shown is None else nights[-shown:]
     runs = [night.name for night in nights]
     cells = tuple(cells)
     whole = nights[-1].info.kind == "nightly"
@@ -57,7 +63,18 @@ def night_report(
         rows = found.setdefault(cell.subject, {}) if whole or cell.run == runs[-1] else found.get(cell.subject)
         if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
             rows.setdefault(cell.eval, {})[cell.run] = cell
-    subjects = tuple(_subject(name, rows, runs, across=across, needed=needed) for name, rows in found.items())
+    kept = {*runs, *recent}
+    subjects = tuple(
+        _subject(
+            name,
+            {name: own for name, by_run in rows.items() if (own := {r: c for r, c in by_run.items() if r in kept})},
+            runs,
+            recent=recent if whole else (),
+            needed=needed,
+            void_causes=void_causes or {},
+        )
+        for name, rows in found.items()
+    )
     decided = [row for one in subjects for row in one.rows if row.decision is not None]
     return NightReport(
         run=nights[-1].info,
@@ -72,16 +89,20 @@ def night_report(
 
 def _reason(rows: Sequence[NightRow]) -> str:
     answers = [row.decision.answer for row in rows if row.decision is not None]
-    voided = sum(row.tonight.voided for row in rows)
+    voided, untried = sum(row.tonight.voided for row in rows), sum(row.tally is None for row in rows)
     parts = [
         f"{answers.count('reject')} of {count(len(answers), 'cell')} rejected" if "reject" in answers else "",
-        f"{answers.count('undecided')} undecided" if "undecided" in answers else "",
+        f"{answers.count('undecided')} undecided{_untried(untried)}" if "undecided" in answers else "",
         f"{answers.count('skipped')} skipped" if "skipped" in answers else "",
         f"{count(voided, 'void trial')}, not counted" if voided else "",
     ]
     return (
         " · ".join(filter(None, parts)) or f"{all_of(len(answers), 'cell')} {'holds' if len(answers) == 1 else 'hold'}"
     )
+
+
+def _untried(cells: int) -> str:
+    return f" ({cells} not tried)" if cells else ""
 
 
 def failing(report: NightReport) -> list[tuple[NightRow, str]]:
@@ -115,10 +136,11 @@ def _unimportance(row: NightRow) -> tuple[bool, bool, bool]:
     return accepted, not clear, not row.tonight.failed
 
 
-def failing_cell(name: str, subject: str, failures: Iterable[Failure]) -> FailingCell:
-    """Why trials of one eval did not pass."""
+def failing_cell(name: str, subject: str, failures: Iterable[tuple[str, Failure]]) -> FailingCell:
+    """Why trials of one eval did not pass, from the failures of each run."""
     modes = tuple(
-        FailureMode(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain) for one in failures
+        FailureMode(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain, run=run)
+        for run, one in failures
     )
     return FailingCell(eval=name, subject=subject, ways=modes)
 
@@ -132,14 +154,16 @@ def _subject(
     found: dict[str, dict[str, RunCell]],
     runs: Sequence[str],
     *,
-    across: bool,
+    recent: Collection[str],
     needed: Needed | None,
+    void_causes: Mapping[tuple[str, str], Mapping[VoidCause, int]],
 ) -> SubjectNights:
     rows, seen = [], []
     for name, by_run in found.items():
         own = tuple(changes([by_run[run] for run in runs if run in by_run and by_run[run].judged]))
         seen += [(name, change) for change in own]
-        rows.append(night_row(name, by_run, runs, seen=own, across=across, needed=needed))
+        causes = void_causes.get((name, subject))
+        rows.append(night_row(name, by_run, runs, seen=own, recent=recent, needed=needed, void_causes=causes))
     return SubjectNights(
         subject=subject,
         rows=tuple(rows),

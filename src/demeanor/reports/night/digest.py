@@ -51,8 +51,8 @@ def verdict(report: NightReport) -> str:
 def digest(report: NightReport) -> Iterator[DigestSection]:
     """The sections that have something to tell."""
     found = {
-        "Got worse": [_shift(one, report.run.id) for one in report.worse],
-        "Got better": [_shift(one, report.run.id) for one in report.better],
+        "Got worse": [_shift(one) for one in report.worse],
+        "Got better": [_shift(one) for one in report.better],
         "News": [DigestItem(text=f"★ {_cell(name, subject)}: {why}") for name, subject, why in report.news],
         "Void, so not counted": [
             DigestItem(text=f"{one.cause}: {count(one.trials, 'trial')}") for one in report.void_causes
@@ -67,13 +67,13 @@ def digest(report: NightReport) -> Iterator[DigestSection]:
             yield DigestSection(title=title, items=tuple(items[:MOST]), more=max(0, len(items) - MOST))
 
 
-def _shift(one: RateShift, run: str) -> DigestItem:
+def _shift(one: RateShift) -> DigestItem:
     rates = f"{numbers.percent(one.before.value)} → {numbers.percent(one.after.value)}"
     (a, b), (c, d) = one.counts
     nights = f"between {one.last_before.started[:10]} and {one.first_after.started[:10]}"
     commits = f", commits {one.commits}" if one.commits else ""
     trial = f"{one_line(one.eval, width=1000)}/{one_line(one.subject, width=1000)}/{one.example}"
-    example = f"demeanor trace {shlex.quote(trial)} --run {shlex.quote(run)}" if one.example else ""
+    example = f"demeanor trace {shlex.quote(trial)} --run {shlex.quote(one.example_run)}" if one.example else ""
     return DigestItem(
         text=f"{_cell(one.eval, one.subject)}: {rates} ({a}/{b} → {c}/{d}), {nights}{commits}",
         commands=tuple(filter(None, (example, one.compare, one.bisect))),

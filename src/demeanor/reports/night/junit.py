@@ -1,6 +1,6 @@
 """The night report as JUnit XML.
 
-Evals that are not part of the run are left out, so that nothing is shown as passed that was not run.
+Evals that are not part of the run, and need not be, are left out, so that nothing is shown as passed that was not run.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from demeanor.core.text.wording import one_line, opening
+from demeanor.core.values.tally import Tally
 from demeanor.render import JUnitCase, numbers, write_junit
 from demeanor.reports.night import phrases
 from demeanor.reports.night.report import FailingCell, NightReport, NightRow, SubjectNights
@@ -25,16 +26,16 @@ def night_junit(report: NightReport) -> str:
 
 def _cases(report: NightReport, subject: SubjectNights) -> Iterator[JUnitCase]:
     for row in subject.rows:
-        if row.tally is None or row.decision is None:
+        if row.decision is None:
             continue
         failing = report.voids if row.decision.answer == "undecided" else report.failures
         yield JUnitCase(
-            tally=row.tally,
+            tally=row.tally or Tally(eval=row.eval, subject=subject.subject, policy=row.policy),
             decision=row.decision,
             status=phrases.status(row),
             layer=f"{row.layer} ({LAYERS[row.layer]})",
             properties=_properties(report, row),
-            failures=_reasons(failing, row, subject.subject),
+            failures=_reasons(report, failing, row, subject.subject),
         )
 
 
@@ -46,9 +47,9 @@ def _properties(report: NightReport, row: NightRow) -> Iterator[tuple[str, str]]
     yield from phrases.spending(row).items()
 
 
-def _reasons(failing: tuple[FailingCell, ...], row: NightRow, subject: str) -> str:
+def _reasons(report: NightReport, failing: tuple[FailingCell, ...], row: NightRow, subject: str) -> str:
     parts = [
-        f"{numbers.trials(list(mode.trials))}:\n{opening(mode.reason, lines=_REASON_LINES)}\n"
+        f"{phrases.trials(report, mode)}:\n{opening(mode.reason, lines=_REASON_LINES)}\n"
         f"calls: {one_line(mode.chain, width=400) or 'none'}"
         for cell in failing
         if cell.eval == row.eval and cell.subject == subject

@@ -132,7 +132,7 @@ def _failing_cells(heading: str, report: NightReport, found: Sequence[FailingCel
         ]
         for way in one.ways:
             calls = [f"calls: {one_line(way.chain, width=400)}"] if way.chain else []
-            lines.append(f"{numbers.trials(list(way.trials)).capitalize()}:\n")
+            lines.append(f"{phrases.trials(report, way).capitalize()}:\n")
             lines.append(code_block("\n".join([opening(way.reason, lines=_REASON_LINES), *calls])) + "\n")
         lines.append(code_block("\n".join(phrases.commands(report, one))) + "\n")
         yield title + "\n".join([*lines, "</details>"])
@@ -149,7 +149,7 @@ def _changes(report: NightReport) -> Iterator[str]:
 def _footer(report: NightReport) -> str:
     signs = [f"{mark} {phrases.LEGEND[mark]}" for mark in phrases.used_marks(report) if mark not in _WORDS]
     mixed = any(row.together.mixed for subject in report.subjects for row in subject.rows)
-    since = "◇, also across ◆" if mixed else "◆ or ◇"
+    since = "◇ or change of the model" + (", also across ◆" if mixed else "")
     lines = [
         "Rates are of judged trials, with the 95 % Wilson interval; voids don't count. *Change* is in percentage "
         "points since the last night with data. *Together* combines the shown nights since the last "

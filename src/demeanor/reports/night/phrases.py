@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from demeanor.core.text.wording import count, one_line
-from demeanor.core.values.history import PastRun
+from demeanor.core.values.history import Night
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import Part
 from demeanor.core.values.tally import Status
@@ -14,6 +14,7 @@ from demeanor.decide import EXPECTED
 from demeanor.render import marks, numbers
 from demeanor.reports.night.report import (
     FailingCell,
+    FailureMode,
     NightCell,
     NightChange,
     NightReport,
@@ -35,11 +36,12 @@ PARTS: Mapping[Part, str] = {
     "policy": "policy",
     "agent": "agent",
     "prompt": "system prompt, tools or sampling",
-    "subject": "model or settings",
+    "model": "model",
+    "subject": "settings or files of the agent",
 }
 
 LEGEND: Mapping[str, str] = {
-    SUBJECT_MARK: "the subject changed (agent, model, prompt or settings)",
+    SUBJECT_MARK: "the subject changed (agent, prompt, settings or model)",
     EVAL_MARK: "the eval was edited",
     "○": "no data: only voids",
     "·": "skipped",
@@ -63,14 +65,14 @@ def title(report: NightReport) -> str:
 def origin(report: NightReport) -> str:
     """The run's id, commit, branch and version."""
     run = report.run
-    parts = [f"run {run.id}"]
+    parts = [" and ".join(f"run {name}" for name in report.nights[-1].names)]
     if run.commit:
         parts.append(f"commit {run.commit[:12]}" + (f" on {run.branch}" if run.branch else ""))
     parts += ["with uncommitted changes"] if run.dirty else []
     parts += [f"Demeanor {run.demeanor}"] if run.demeanor else []
     here = report.nights[-1].origin
     parts += [f"imported from {here}"] if here != "demeanor" else []
-    return " · ".join(one_line(part, width=200) for part in parts)
+    return " · ".join(one_line(part, width=400) for part in parts)
 
 
 def layers(report: NightReport) -> str | None:
@@ -85,12 +87,12 @@ def has_tasks(rows: Iterable[NightRow]) -> bool:
     return any(row.layer == 3 for row in rows)
 
 
-def day(night: PastRun) -> str:
+def day(night: Night) -> str:
     """`11-16`: short enough for a column."""
     return one_line(night.info.started[5:10] or night.name, width=10)
 
 
-def column(night: PastRun, report: NightReport) -> str:
+def column(night: Night, report: NightReport) -> str:
     """The heading of a night's column: its day, the time if a day has several, the branch if it differs."""
     days = [day(one) for one in report.nights]
     hour = f" {night.info.started[11:16]}" if days.count(day(night)) > 1 else ""
@@ -219,8 +221,8 @@ def together(row: NightRow) -> str:
     since = ""
     if row.together.mark:
         since = f" since {EVAL_MARK if row.together.mark == 'eval' else SUBJECT_MARK}"
-    across = f" across {SUBJECT_MARK}" if row.together.mixed and not since else ""
-    return numbers.rate(row.together.rate) + since + across
+    mixed = f" across {SUBJECT_MARK}" if row.together.mixed and not since else ""
+    return numbers.rate(row.together.rate) + since + mixed
 
 
 def changes(report: NightReport) -> Iterator[tuple[str, str]]:
@@ -252,9 +254,16 @@ def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
     name, subject = one_line(found.eval, width=_LONGEST), one_line(found.subject, width=_LONGEST)
     number = found.ways[0].trials[0] if found.ways and found.ways[0].trials else 1
     if report.nights[-1].origin == "demeanor":
-        yield f"demeanor trace {shlex.quote(f'{name}/{subject}/{number}')} --run {shlex.quote(report.run.id)}"
+        run = (found.ways[0].run if found.ways else "") or report.run.id
+        yield f"demeanor trace {shlex.quote(f'{name}/{subject}/{number}')} --run {shlex.quote(run)}"
     kinds = "" if report.run.kind == "nightly" else " --kind all"  # by default, only nights are shown
     yield f"demeanor report --eval {shlex.quote(name)} --subject {shlex.quote(subject)}{kinds}"
+
+
+def trials(report: NightReport, mode: FailureMode) -> str:
+    """`trials 1 and 3`, with their run if the night has several."""
+    run = f" of {mode.run}" if len(report.nights[-1].runs) > 1 else ""
+    return numbers.trials(list(mode.trials)) + run
 
 
 def commit_range(first: str, last: str) -> str:
@@ -279,7 +288,7 @@ def used_marks(report: NightReport) -> list[str]:
 
 def marks_of(cell: NightCell) -> str:
     """◆ for another subject, ◇ for an edited eval."""
-    subject = SUBJECT_MARK if "subject" in cell.marks or cell.mixed else ""
+    subject = SUBJECT_MARK if {"subject", "model"} & {*cell.marks} or cell.mixed else ""
     return subject + (EVAL_MARK if "eval" in cell.marks else "")
 
 

@@ -1,7 +1,7 @@
 """The night report, as a value: one row per subject and eval, with this run and the nights before it.
 
-A night without data has no rate. Changes of the subject or the eval are marked; nights before and after a change are
-never combined into one rate.
+A night without data has no rate. Changes of the subject or the eval are marked; nights before and after an edit of the
+eval or another model are never combined into one rate.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from demeanor.core.values.evidence import Spent
-from demeanor.core.values.history import PastRun
+from demeanor.core.values.history import Night
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo
 from demeanor.core.values.run_diff import Part
@@ -21,8 +21,8 @@ from demeanor.render import ReportDocument
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]
 """No data: only voids, or no trials. Absent: not part of that run."""
 
-Mark: TypeAlias = Literal["subject", "eval"]
-"""What differs from the last night with data: the subject (agent, model, prompt, settings) or the eval itself."""
+Mark: TypeAlias = Literal["subject", "model", "eval"]
+"""What differs from the last night with data: the subject (agent, prompt, settings), its model, or the eval itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,6 +58,11 @@ class NightCell:
         """Trials that passed or failed."""
         return self.passed + self.failed
 
+    @property
+    def restarts(self) -> bool:
+        """Whether its rate belongs to another eval or model than those before it."""
+        return "eval" in self.marks or "model" in self.marks
+
 
 ABSENT = NightCell(state="absent")
 
@@ -92,7 +97,7 @@ class NightStep:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Together:
-    """The combined rate of the shown nights since the last change of subject or eval (with `--across`: of the eval)."""
+    """The combined rate of the shown nights since the eval was edited or the model changed."""
 
     rate: Estimate | None
     """The rate; None without judged trials."""
@@ -124,7 +129,7 @@ class NightRow:
     """The tally of this run; None if the eval was not part of it."""
 
     decision: Decision | None
-    """The decision of this run; None if the eval was not part of it."""
+    """The decision of this run; None if the eval was not part of it, and need not be."""
 
     change: NightStep | None
     """The change since the last night with data; None if there is none."""
@@ -134,6 +139,9 @@ class NightRow:
 
     layer: int = 2
     """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
+
+    run: str = ""
+    """The run that has this night's trials; the last one of several."""
 
     @property
     def tonight(self) -> NightCell:
@@ -229,6 +237,9 @@ class FailureMode:
     chain: str
     """The tool calls of the first of them. Untrusted text."""
 
+    run: str = ""
+    """The run of these trials."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailingCell:
@@ -271,19 +282,19 @@ class NearPromotion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightReport:
-    """One run, and the nights before it."""
+    """One night or run, and the nights before it."""
 
     run: RunInfo
-    """The run."""
+    """The run; of a night, its last one."""
 
     verdict: Literal["accepted", "rejected", "undecided"]
-    """The verdict on the whole run."""
+    """The verdict on the whole night or run."""
 
     reason: str
     """Its reason, with the numbers."""
 
-    nights: tuple[PastRun, ...]
-    """The runs of the columns, the oldest first; the last is this one."""
+    nights: tuple[Night, ...]
+    """The nights of the columns, the oldest first; the last is this one."""
 
     subjects: tuple[SubjectNights, ...]
     """One per subject."""

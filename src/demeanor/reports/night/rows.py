@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
+from demeanor.core.text.wording import count
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import RunDiff
-from demeanor.core.values.tally import Tally
+from demeanor.core.values.tally import Decision, Tally
+from demeanor.core.values.verdict import VoidCause
 from demeanor.decide import decide
 from demeanor.reports.night.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
 from demeanor.statistics import estimate, newcombe
 
-_MARKS: Mapping[str, Mark] = {"eval": "eval", "agent": "subject", "prompt": "subject", "subject": "subject"}
+_MARKS: Mapping[str, Mark] = {
+    "eval": "eval",
+    "model": "model",
+    "agent": "subject",
+    "prompt": "subject",
+    "subject": "subject",
+}
 _MIXED = " + "
 
 Needed: TypeAlias = Callable[[Policy, int], int]
@@ -33,24 +42,38 @@ def night_row(
     runs: Sequence[str],
     *,
     seen: Sequence[RunDiff],
-    across: bool = False,
+    recent: Collection[str] = (),
     needed: Needed | None = None,
+    void_causes: Mapping[VoidCause, int] | None = None,
 ) -> NightRow:
-    """One row, from its cells by run, the runs in order, and the changes between them."""
+    """One row, from its cells by night, the shown nights in order, and the changes between them. `recent` are the
+    nights whose cells this one must have."""
     cells = night_cells(found, runs, seen)
     tonight = found.get(runs[-1])
     tally = tally_of(tonight, needed) if tonight is not None else None
-    latest = next(found[run] for run in reversed(runs) if run in found)
+    if tally is not None and void_causes:
+        tally = replace(tally, void_causes=void_causes)
+    latest = max(found.values(), key=lambda cell: (cell.started, cell.run))
     return NightRow(
         eval=name,
         policy=latest.policy,
         cells=cells,
         tally=tally,
-        decision=decide(tally) if tally is not None else None,
+        decision=decide(tally) if tally is not None else _untried(found, recent, latest.policy),
         change=_step(cells, runs),
-        together=_together(cells, across=across),
+        together=_together(cells),
         layer=latest.layer,
+        run=tonight.source if tonight is not None else "",
     )
+
+
+def _untried(found: Mapping[str, RunCell], recent: Collection[str], policy: Policy) -> Decision | None:
+    """The decision on a cell that no run of this night tried: undecided if the nights before judged it."""
+    judged = sum(cell.judged > 0 for run, cell in found.items() if run in recent)
+    if not judged or policy is Policy.USUALLY_FAILS:
+        return None
+    reason = f"no run of this night tried it, but {count(judged, 'night')} of the week before did"
+    return Decision(answer="undecided", rule="none", reason=reason)
 
 
 def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[RunDiff]) -> tuple[NightCell, ...]:
@@ -124,18 +147,11 @@ def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> NightStep | None:
     return None
 
 
-def _together(cells: Sequence[NightCell], *, across: bool) -> Together:
-    """The nights since the last change; a night with several versions of the subject or eval stands alone.
-
-    With `across`, only edits of the eval separate nights.
-    """
-    first = 0
-    for index, cell in enumerate(cells):
-        alone = not across and (cell.mixed or (index and cells[index - 1].mixed))
-        if alone or ("eval" in cell.marks if across else cell.marks):
-            first = index
+def _together(cells: Sequence[NightCell]) -> Together:
+    """The nights since the eval was edited or the model changed."""
+    first = max((index for index, cell in enumerate(cells) if cell.restarts), default=0)
     own = [cell for cell in cells[first:] if cell.judged]
-    mark: Mark = "eval" if cells[first].marks == ("eval",) else "subject"
+    mark: Mark = "eval" if "eval" in cells[first].marks else "model"
     passed, judged = sum(cell.passed for cell in own), sum(cell.judged for cell in own)
     return Together(
         rate=estimate(passed, judged) if judged else None,

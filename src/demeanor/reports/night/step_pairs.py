@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from demeanor.config import Config
-from demeanor.core.values.history import PastRun
+from demeanor.core.values.history import Night, PastRun
 from demeanor.core.values.ports import History
 from demeanor.core.values.record import Record
 from demeanor.reports.night.report import FailingCell, NightReport, NightRow
@@ -34,7 +34,9 @@ class TrialStepsPair:
 
 def load_step_pairs(history: History, report: NightReport, config: Config, results: Path) -> tuple[TrialStepsPair, ...]:
     """Load, for each failure in the report, a failing trial and the most similar trial that passed."""
-    loader = _PairLoader(history, {night.name: night for night in report.nights}, results, open_capture_store(config))
+    loader = _PairLoader(
+        history, {run.name: run for night in report.nights for run in night.runs}, results, open_capture_store(config)
+    )
     return tuple(loader.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
 
 
@@ -51,10 +53,8 @@ class _PairLoader:
 
     def pair(self, one: FailingCell, row: NightRow, report: NightReport) -> TrialStepsPair:
         """Load a trial that failed and the most similar one that passed."""
-        tonight = report.nights[-1].name
-        trials = self._history.trials(tonight, name=one.eval, subject=one.subject)
-        failed = next((trial for trial in trials if trial.verdict.outcome == "fail"), None)
-        failing = self._load(tonight, failed) if failed else None
+        trials = self._trials(report.nights[-1], one)
+        failing = next((self._load(run, trial) for run, trial in trials if trial.verdict.outcome == "fail"), None)
         passing = self._nearest_pass(failing, one, row, report)
         return TrialStepsPair(eval=one.eval, subject=one.subject, failing=failing, passing=passing)
 
@@ -64,15 +64,21 @@ class _PairLoader:
         """Return the most similar passing trial of the latest night that has one with steps, or any passing trial."""
         nights = zip(reversed(report.nights), reversed(row.cells), strict=True)
         first: TrialSteps | None = None
-        for run in (night.name for night, cell in nights if cell.passed):
-            trials = self._history.trials(run, name=one.eval, subject=one.subject)
-            passed = [self._load(run, trial) for trial in trials if trial.verdict.outcome == "pass"]
+        for night in (night for night, cell in nights if cell.passed):
+            trials = self._trials(night, one)
+            passed = [self._load(run, trial) for run, trial in trials if trial.verdict.outcome == "pass"]
             with_steps = [trial for trial in passed if trial.events is not None]
             if with_steps:
                 events = failing.events if failing and failing.events is not None else ()
                 return min(with_steps, key=lambda trial: distance(events, trial.events or ()))
             first = first or next(iter(passed), None)
         return first
+
+    def _trials(self, night: Night, one: FailingCell) -> Iterator[tuple[str, Record]]:
+        """The trials of a cell in each run of a night."""
+        for run in night.names:
+            for trial in self._history.trials(run, name=one.eval, subject=one.subject):
+                yield run, trial
 
     def _load(self, run: str, record: Record) -> TrialSteps:
         return load_steps(place_of(self._nights[run], self._results), record, self._captures)

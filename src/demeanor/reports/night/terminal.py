@@ -174,7 +174,7 @@ def _failing_cells(
         name = f"{one_line(one.eval)} · {one_line(one.subject)}"
         yield from paragraph(f"{name}  {row.tonight.passed} of {row.tonight.judged} passed", screen, "bold")
         for way in one.ways:
-            yield Text("  " + screen.safe(numbers.trials(list(way.trials))), "dim")
+            yield Text("  " + screen.safe(phrases.trials(report, way)), "dim")
             yield from paragraph(opening(way.reason, lines=_REASON_LINES), screen, indent=4)
         for command in phrases.commands(report, one):
             yield Text(f"  $ {screen.safe(command)}", "cyan")

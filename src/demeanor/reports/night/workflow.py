@@ -1,68 +1,109 @@
-"""Find a run in the history, and make the report of it and the nights before it."""
+"""Find a night or run in the history, and make the report of it and the nights before it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from demeanor.core.values.history import PastRun
+from demeanor.config import Config
+from demeanor.core.values.history import Night, PastRun
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import VoidCause
 from demeanor.decide import RateShift
 from demeanor.reports.night.build import failing, failing_cell, night_report, voided
 from demeanor.reports.night.report import NearPromotion, NightReport, VoidCount
-from demeanor.reports.night.rows import Needed
-from demeanor.reports.night.shift_scan import kept_shifts, nights_before
-from demeanor.reports.run import failed_by_reason, void_by_reason
+from demeanor.reports.night.shift_scan import kept_shifts
+from demeanor.reports.run import Failure, failed_by_reason, void_by_reason
+from demeanor.results import LAST_NIGHTS, cells_of_nights, nights_until
 from demeanor.store import SqlHistory, TrialOutcome, outcomes, stored_price_notes, void_causes
+
+_CAUSES = {cause.value: cause for cause in VoidCause}
 
 
 def make_night_report(
     history: SqlHistory,
     run: PastRun,
+    config: Config,
     *,
     nights: int = 7,
     branch: str | None = None,
     details: int = 20,
-    across: bool = False,
-    needed: Needed | None = None,
     near: tuple[NearPromotion, ...] = (),
 ) -> NightReport:
-    """The report of a run and the nights before it, with the reasons of the first `details` failures and voids."""
-    shown = [*nights_before(history, run, nights, branch=branch), run]
-    cells = [cell for night in shown for cell in history.cells(night.name)]
-    shifts = kept_shifts(history, shown, branch=branch)
+    """The report of the night of a run, or of another run, and of the nights before it; with the reasons of the first
+    `details` failures and voids."""
+    found = nights_until(history, run, max(nights, LAST_NIGHTS), branch=branch)
+    tonight = found[-1]
+    causes = [void_causes(history, name) for name in tonight.names]
     report = night_report(
-        shown,
-        cells,
-        notes=(*_notes(run), *stored_price_notes(history, [run.name])),
-        across=across,
-        needed=needed,
-        shifts=shifts,
+        found,
+        cells_of_nights(history, found),
+        shown=nights + 1,
+        notes=(*_notes(run), *stored_price_notes(history, tonight.names)),
+        needed=config.evidence.needed,
+        shifts=kept_shifts(history, tonight, branch=branch, accepted=config.nightly.accepted),
+        void_causes=_causes_by_cell(causes),
     )
     failed, void = failing(report), voided(report)
-    causes = void_causes(history, run.name)
+    trials = Counter(cause for by_cause in causes for cause, cells in by_cause.items() for _ in cells)
     return replace(
         report,
-        shifts=with_examples(history, run.name, report.shifts),
-        void_causes=tuple(VoidCount(cause=cause, trials=len(cells)) for cause, cells in causes.items()),
+        shifts=_with_examples(history, tonight, report.shifts),
+        void_causes=tuple(VoidCount(cause=cause, trials=number) for cause, number in trials.most_common()),
         near=near,
         failures=tuple(
-            failing_cell(row.eval, subject, failed_by_reason(history.trials(run.name, name=row.eval, subject=subject)))
+            failing_cell(row.eval, subject, _failures(history, tonight, row.eval, subject, failed_by_reason))
             for row, subject in failed[:details]
         ),
         more_failures=max(0, len(failed) - details),
         voids=tuple(
-            failing_cell(row.eval, subject, void_by_reason(history.trials(run.name, name=row.eval, subject=subject)))
+            failing_cell(row.eval, subject, _failures(history, tonight, row.eval, subject, void_by_reason))
             for row, subject in void[:details]
         ),
         more_voids=max(0, len(void) - details),
     )
 
 
-def with_examples(history: SqlHistory, run: str, shifts: Iterable[RateShift]) -> tuple[RateShift, ...]:
-    """The changes, each with a trial of this run to look at."""
+def _failures(
+    history: SqlHistory,
+    night: Night,
+    name: str,
+    subject: str,
+    group: Callable[[Iterable[Record]], Sequence[Failure]],
+) -> Iterator[tuple[str, Failure]]:
+    """The failures of a cell in each run of a night."""
+    for run in night.names:
+        for failure in group(history.trials(run, name=name, subject=subject)):
+            yield run, failure
+
+
+def _causes_by_cell(
+    causes: Iterable[Mapping[str, Sequence[tuple[str, str]]]],
+) -> dict[tuple[str, str], dict[VoidCause, int]]:
+    """By eval and subject: the known causes of void trials."""
+    found: dict[tuple[str, str], dict[VoidCause, int]] = {}
+    for by_cause in causes:
+        for text, cells in by_cause.items():
+            if cause := _CAUSES.get(text):
+                for cell in cells:
+                    own = found.setdefault(cell, {})
+                    own[cause] = own.get(cause, 0) + 1
+    return found
+
+
+def _with_examples(history: SqlHistory, night: Night, shifts: Iterable[RateShift]) -> tuple[RateShift, ...]:
+    """The changes, each with a trial of this night to look at: one of the last run that has any."""
     shifts = tuple(shifts)
-    found = outcomes(history, run, [(one.eval, one.subject) for one in shifts])
-    return tuple(replace(one, example=_example(found.get((one.eval, one.subject), ()))) for one in shifts)
+    cells = [(one.eval, one.subject) for one in shifts]
+    found: dict[tuple[str, str], tuple[str, Sequence[TrialOutcome]]] = {}
+    for run in night.names:
+        found |= {cell: (run, trials) for cell, trials in outcomes(history, run, cells).items() if trials}
+    return tuple(
+        replace(one, example=_example(trials), example_run=run)
+        for one in shifts
+        for run, trials in [found.get((one.eval, one.subject), ("", ()))]
+    )
 
 
 def _example(trials: Sequence[TrialOutcome]) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
+from demeanor.core.text.percent import rate as percent
 from demeanor.core.text.wording import count, one_line
 from demeanor.decide.promotion import Candidate, Night
 from demeanor.render import EVAL_MARK, SUBJECT_MARK, Column, Screen, paint, paragraph, sign, table, text_column
@@ -41,10 +42,13 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     yield from _section("Nearest misses", [(one, _misses(one)) for one in misses], screen)
     yield Text()
     known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no night yet"
-    known += "; nights across changes of the subject count together (`across` of [nightly])" if report.across else ""
     for text in (known, *(f"note: {note}" for note in report.notes)):
         yield from paragraph(text, screen, "dim")
     yield from paragraph(error_rates_line(report.characteristics), screen, "dim")
+    if report.flapping:
+        often = ", ".join(f"{one.a_year:.2g} times at {percent(one.rate)}" for one in report.flapping)
+        rules = f"{report.flapping[0].promotion} and {report.flapping[0].demotion}"
+        yield from paragraph(f"promoted and demoted again by {rules}, in a year: {often}", screen, "dim")
     if report.ready:
         yield Text(screen.safe(f"next: {report.command} --apply"), "cyan")
 

@@ -11,6 +11,23 @@ from demeanor.render import ReportDocument
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Flapping:
+    """How often an eval with one subject changes its policy if both rules are applied every night."""
+
+    rate: float
+    """Its true pass rate."""
+
+    promotion: str
+    """The rule of promotion, by name."""
+
+    demotion: str
+    """The rule of demotion, by name."""
+
+    a_year: float
+    """How often a year it is promoted and demoted again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PromotionReport:
     """Which evals should be promoted or demoted."""
 
@@ -32,8 +49,8 @@ class PromotionReport:
     notes: tuple[str, ...] = ()
     """Which nightly runs do not count, and other remarks."""
 
-    across: bool = False
-    """Whether nights before a change of the subject count together with those after it."""
+    flapping: tuple[Flapping, ...] = ()
+    """How often evals are promoted and demoted again; empty if an answer may be final."""
 
     @property
     def command(self) -> str:

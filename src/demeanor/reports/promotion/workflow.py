@@ -15,10 +15,10 @@ from demeanor.core.values.history import KeptDecision, RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.ports import History
 from demeanor.core.values.run_request import RunRequest
-from demeanor.decide.promotion import DEFAULT, Candidate, PolicyRule, demote, policy_rule, promote
+from demeanor.decide.promotion import DEFAULTS, Candidate, PolicyRule, demote, flapping, policy_rule, promote
 from demeanor.define import read_promotions, shared_policies, with_policy, write_promotions
-from demeanor.reports.promotion.report import PromotionReport
-from demeanor.results import CountedNights, counted_nights, eval_hashes, night_filter, uncalibrated
+from demeanor.reports.promotion.report import Flapping, PromotionReport
+from demeanor.results import counted_nights, eval_hashes, night_filter, uncalibrated
 from demeanor.runner import Catalog, plan_evals
 
 Action: TypeAlias = Literal["promote", "demote"]
@@ -29,11 +29,8 @@ BEFORE: Mapping[Action, Policy] = {"promote": Policy.USUALLY_PASSES, "demote": P
 TARGETS: Mapping[Action, Policy] = {"promote": Policy.ALWAYS_PASSES, "demote": Policy.USUALLY_PASSES}
 """The policy after the change."""
 
-_RECENT_NIGHTS = 10
-"""Nights that the rule `classic` needs if every subject was judged in all of them."""
-
-_MORE_NIGHTS = 60
-"""Nights to read for evals with incomplete nights."""
+_RATES = (0.99, 0.97, 0.95)
+"""The true rates for which it is told how often an eval is promoted and demoted again."""
 
 
 def enabled_subjects(catalog: Catalog, evals: Sequence[Eval]) -> dict[str, tuple[str, ...]]:
@@ -55,15 +52,14 @@ def make_promotion_report(
     rule: str | None = None,
 ) -> PromotionReport:
     """Decide on each eval that has the right policy."""
-    chosen = policy_rule(action, rule or DEFAULT)
-    across = catalog.config.nightly.across
+    chosen = policy_rule(action, rule or DEFAULTS[action])
     asked = {one.name: one for one in evals if one.policy is BEFORE[action]}
     enabled = enabled_subjects(catalog, list(asked.values()))
     nights = counted_nights(history, night_filter(catalog.config))
-    cells = _read_cells(history, nights, asked, enabled, recent=chosen.name == "classic")
-    runs = [(run.info.started, run.name) for run in nights.nights]
+    cells = tuple(nights.cells(history, asked, chosen.nights)) if asked else ()
+    runs = [(night.info.started, night.name) for night in nights.nights]
     if action == "promote":
-        found = promote(cells, enabled, rule=chosen.name, nights=runs, across=across)
+        found = promote(cells, enabled, rule=chosen.name, nights=runs)
         found = _hold_back(found, _stale(found, asked, cells))
         ready = [asked[one.eval] for one in found if one.answer == "promote"]
         found = _hold_back(found, uncalibrated(history, ready, catalog.config))
@@ -72,43 +68,30 @@ def make_promotion_report(
     shared = shared_policies(asked.values())
     found = _hold_back(found, _not_editable(found, asked, action, shared))
     found = tuple(replace(_with_evidence(one, cells, chosen), shared=shared.get(one.eval, ())) for one in found)
+    trials = _usual_trials(found) or nights.filter.trials
     return PromotionReport(
         action=action,
         rule=chosen.name,
         candidates=found,
         nights=len(nights.nights),
         characteristics=chosen.error_rates(
-            subjects=max((len(names) for names in enabled.values()), default=1) or 1,
-            trials=_usual_trials(found) or nights.filter.trials,
+            subjects=max((len(names) for names in enabled.values()), default=1) or 1, trials=trials
         ),
+        flapping=_flapping(action, chosen, trials),
         notes=nights.notes,
-        across=across,
     )
 
 
-def _read_cells(
-    history: History,
-    nights: CountedNights,
-    evals: Mapping[str, Eval],
-    enabled: Mapping[str, Sequence[str]],
-    *,
-    recent: bool,
-) -> tuple[RunCell, ...]:
-    """The cells that the rule needs: with `recent`, only those of the latest nights, to read less of a long history."""
-    if not evals:
-        return ()
-    if not recent:
-        return tuple(nights.cells(history, evals))
-    latest = tuple(nights.cells(history, evals, _RECENT_NIGHTS))
-    judged: dict[tuple[str, str], set[str]] = {}
-    for cell in latest:
-        judged.setdefault((cell.eval, cell.run), set()).add(cell.subject)
-    complete = Counter(name for (name, _), subjects in judged.items() if subjects >= set(enabled[name]))
-    sparse = {name: own for name, own in evals.items() if complete[name] < _RECENT_NIGHTS}
-    if not sparse:
-        return latest
-    more = nights.cells(history, sparse, _MORE_NIGHTS)
-    return (*more, *(cell for cell in latest if cell.eval not in sparse))
+def _flapping(action: Action, chosen: PolicyRule, trials: int) -> tuple[Flapping, ...]:
+    """How often evals are promoted and demoted again, with the default rule of the other direction."""
+    other: Action = "demote" if action == "promote" else "promote"
+    rules = {action: chosen, other: policy_rule(other, DEFAULTS[other])}
+    rates = ((rate, flapping(rules["promote"], rules["demote"], rate, trials)) for rate in _RATES)
+    return tuple(
+        Flapping(rate=rate, promotion=rules["promote"].name, demotion=rules["demote"].name, a_year=often)
+        for rate, often in rates
+        if often is not None
+    )
 
 
 def _hold_back(found: Sequence[Candidate], why: Mapping[str, str]) -> tuple[Candidate, ...]:

@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from demeanor.config import Config
 from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.text.codec import encode
 from demeanor.core.trees.atomic_file import write_atomically, write_output, write_pieces
+from demeanor.core.trees.git import unreadable
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import KeptDecision
@@ -19,7 +21,7 @@ from demeanor.core.values.tally import Decision, Tally
 from demeanor.core.values.trial import Plan
 from demeanor.decide import decide
 from demeanor.reports.run.report import Collection, RunReport, run_report
-from demeanor.results import Stale, stale_attempts
+from demeanor.results import Stale, stale_attempts, uncounted
 from demeanor.runner import SCRIPTED, UI, Catalog, RunResult, execute, prepare, tell_decisions
 from demeanor.store import RunFolder
 
@@ -49,7 +51,8 @@ def run_and_report(
     report = make_report(result, collection=collection, notes=stale.notes)
     if result.stopped and report.exit_code is ExitCode.ACCEPTED and any(cell.tally.missing for cell in report.cells):
         report = replace(report, exit_code=ExitCode.UNDECIDED)
-    report = replace(report, notes=(*report.notes, *tell_decisions(_decisions(report))))
+    notes = (*_recorded(catalog.config, report, plan), *tell_decisions(_decisions(report)))
+    report = replace(report, notes=(*report.notes, *notes))
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report
 
@@ -79,6 +82,18 @@ def make_report(
         interrupted=result.interrupted,
         collection=collection,
     )
+
+
+def _recorded(config: Config, report: RunReport, plan: Plan) -> Iterator[str]:
+    """What is not known of a run that git should have told, and whether it does not count as a night."""
+    if report.run.commit is None and (why := unreadable(config.root)):
+        yield f"git can't read the repository, so the run has no commit and no branch: {why}"
+    if report.run.kind == "nightly":
+        tallies = {f"{cell.tally.eval}/{cell.tally.subject}": cell.tally for cell in report.cells}
+        tried = (cell for cell in plan.cells if cell.skipped is None and cell.id in tallies)
+        yield from uncounted(
+            config, report.run, [(cell.eval, str(cell.subject), tallies[cell.id].judged) for cell in tried]
+        )
 
 
 def _decisions(report: RunReport) -> Iterator[KeptDecision]:

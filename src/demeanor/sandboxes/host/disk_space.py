@@ -46,8 +46,8 @@ def require_space_after(folder: Path, before: int) -> None:
 
 def free_bytes(folder: Path) -> int:
     """The free space on the disk of a folder; raises OSError if there is none."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 def space_before(folder: Path) -> int:

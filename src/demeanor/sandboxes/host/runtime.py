@@ -148,18 +148,18 @@ class SandboxRuntime:
 @cache
 def _working_cgroup_parent(memory: int) -> CgroupParent | None:
     """Where control groups can be created; None where they can't, or where a process can't be moved into one."""
-    found = find_parent(memory)
-    if found is None:
+    parent = find_parent(memory)
+    if parent is None:
         return None
     with subprocess.Popen(["/bin/sh", "-c", "read -r never"], stdin=subprocess.PIPE) as process:
         try:
-            found.create(process.pid)
+            parent.create(process.pid)
         except OSError:
             works = False
         else:
             works = True
-    found.cgroup(process.pid).remove()
-    return found if works else None
+    parent.cgroup(process.pid).remove()
+    return parent if works else None
 
 
 def remove_stale_runs(root: Path) -> None:

@@ -19,16 +19,17 @@ from demeanor.store.history.database import Row
 RUN_COLUMNS = "uid, name, origin, source, kind, started, seed, demeanor, commit_id, branch, dirty, trials, arguments"
 ATTEMPT_COLUMNS = (
     "cell_id, number, digest, attempt, final, verdict, cause, detail, ended, seconds, turns, input_tokens,"
-    " output_tokens, cost_usd, eval_hash, prompt_hash, agent_version, fingerprint, capture_hash, more"
+    " output_tokens, cost_usd, eval_hash, prompt_hash, agent_version, fingerprint, model_hash, capture_hash, more"
 )
 CELL_COLUMNS = (
     "r.name, r.started, r.kind, c.eval, c.subject, c.policy, t.passed, t.failed, t.voided, c.skipped, r.commit_id,"
-    " t.eval_hash, t.prompt_hash, t.agent_version, t.fingerprint, t.seconds, t.turns, t.input_tokens, t.output_tokens,"
-    " t.cost_usd, c.planned, t.attempts, t.unpriced, t.uncounted, r.branch, r.dirty, r.demeanor, c.layer"
+    " t.eval_hash, t.prompt_hash, t.agent_version, t.fingerprint, t.model_hash, t.seconds, t.turns, t.input_tokens,"
+    " t.output_tokens, t.cost_usd, c.planned, t.attempts, t.unpriced, t.uncounted, r.branch, r.dirty, r.demeanor,"
+    " c.layer"
 )
 _OWN_COLUMNS = {  # all other fields of a record are in `more`
     "eval", "subject", "number", "attempt", "verdict", "final", "ended", "spent", "policy", "eval_hash", "prompt_hash",
-    "agent_version", "fingerprint", "capture_hash",
+    "agent_version", "fingerprint", "model_hash", "capture_hash",
 }  # fmt: skip
 
 
@@ -87,7 +88,8 @@ def attempt_row(record: Record, cell: int, uid: str) -> Row:
         cell, _small(record.number), digest(uid, data), _small(record.attempt), int(record.final), verdict.outcome,
         cause, detail, record.ended, _number(spent.seconds) or 0.0, _small(spent.turns), _integer(spent.input_tokens),
         _integer(spent.output_tokens), _number(spent.cost_usd), record.eval_hash, record.prompt_hash,
-        record.agent_version, record.fingerprint, record.capture_hash, json.dumps(more, separators=(",", ":")),
+        record.agent_version, record.fingerprint, record.model_hash, record.capture_hash,
+        json.dumps(more, separators=(",", ":")),
     )  # fmt: skip
 
 
@@ -123,7 +125,8 @@ def usage(exchange: Exchange) -> Row:
 def record_of(row: Row, found: tuple[Finding, ...]) -> Record:
     """The value of a row of `attempts`, preceded by the eval, subject and policy of its cell."""
     name, subject, policy, _, number, _, attempt, final, outcome, cause, detail, ended, *rest = row
-    seconds, turns, sent, received, cost, eval_hash, prompt_hash, version, fingerprint, capture_hash, more = rest
+    seconds, turns, sent, received, cost, eval_hash, prompt_hash, version, fingerprint, *others = rest
+    model_hash, capture_hash, more = others
     verdict: dict[str, Any] = {"outcome": outcome, "findings": encode(found)}
     if outcome == "void":
         verdict |= {"cause": cause, "detail": detail}
@@ -131,7 +134,7 @@ def record_of(row: Row, found: tuple[Finding, ...]) -> Record:
         **json.loads(more),
         "eval": name, "subject": subject, "policy": policy, "number": number, "attempt": attempt, "final": bool(final),
         "verdict": verdict, "ended": ended, "eval_hash": eval_hash, "prompt_hash": prompt_hash,
-        "agent_version": version, "fingerprint": fingerprint, "capture_hash": capture_hash,
+        "agent_version": version, "fingerprint": fingerprint, "model_hash": model_hash, "capture_hash": capture_hash,
         "spent": encode(_spent(seconds, turns, sent, received, cost)),
     }  # fmt: skip
     return decode(Record, data)
@@ -145,13 +148,14 @@ def run_cell(row: Row) -> RunCell:
     """The value of a row of `cells` with its tally."""
     (
         run, started, kind, name, subject, policy, passed, failed, voided, skipped, commit, eval_hash, prompt_hash,
-        version, fingerprint, seconds, turns, sent, received, cost, planned, attempts, unpriced, uncounted, branch,
-        dirty, demeanor, layer,
+        version, fingerprint, model_hash, seconds, turns, sent, received, cost, planned, attempts, unpriced, uncounted,
+        branch, dirty, demeanor, layer,
     ) = row  # fmt: skip
     return RunCell(
         run=run, started=started, kind=kind, eval=name, subject=subject, policy=_POLICIES[policy], passed=passed,
         failed=failed, voided=voided, skipped=skipped is not None, commit=commit, eval_hash=eval_hash or "",
         prompt_hash=prompt_hash, agent_version=version, fingerprint=fingerprint or "",
+        model_hash=model_hash or "",
         spent=_spent(seconds, turns, sent, received, cost),
         planned=planned, attempts=attempts, unpriced=unpriced, uncounted=uncounted, skip_reason=skipped, branch=branch,
         dirty=None if dirty is None else bool(dirty), demeanor=demeanor, layer=layer,

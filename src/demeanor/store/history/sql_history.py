@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.exchange import Usage
-from demeanor.core.values.history import KeptDecision, ModelUse, PastRun, Ruling, RunCell
+from demeanor.core.values.history import CapturedTrial, KeptDecision, ModelUse, PastRun, Ruling, RunCell
 from demeanor.core.values.record import Record, RunKind
 from demeanor.core.values.verdict import Finding
 from demeanor.store.history import rows
@@ -101,6 +101,29 @@ class SqlHistory:
     def trials(self, run: str, *, name: str | None = None, subject: str | None = None) -> tuple[Record, ...]:
         """The attempt that counts of each trial of one run."""
         return self._records("trials", _by_plan, run, name, subject)
+
+    def captured_trials(self, runs: Collection[str], evals: Collection[str]) -> tuple[CapturedTrial, ...]:
+        """The trials of these evals in some runs, each with the hash of its capture; those without one are left out."""
+        cells = {
+            number: (run, name, subject)
+            for batch in batches(sorted(rows.clean(name) for name in evals))
+            for number, run, name, subject in self.query(
+                "SELECT c.id, r.name, c.eval, c.subject FROM cells c JOIN runs r ON r.id = c.run_id"
+                f" WHERE r.name IN ({marks(len(runs))}) AND c.eval IN ({marks(len(batch))})",
+                (*runs, *batch),
+            )
+        }
+        return tuple(
+            CapturedTrial(
+                run=cells[cell][0], eval=cells[cell][1], subject=cells[cell][2], capture_hash=capture, outcome=outcome
+            )
+            for batch in batches(sorted(cells))
+            for cell, capture, outcome in self.query(
+                f"SELECT cell_id, capture_hash, verdict FROM trials WHERE cell_id IN ({marks(len(batch))})"
+                " AND capture_hash <> '' ORDER BY cell_id, number",
+                batch,
+            )
+        )
 
     def model_uses(self, run: str, name: str, subject: str) -> tuple[ModelUse, ...]:
         """The exchanges of all attempts of one cell, as far as they are known."""

@@ -67,6 +67,9 @@ class CellTally:
     fingerprint: str | None
     """The fingerprint of the attempts; several are joined."""
 
+    model_hash: str | None
+    """What answered as model; several are joined."""
+
     def plus(self, *, before: Sequence[Row], new: Sequence[Row]) -> CellTally:
         """The tally with new attempts. `before`: existing attempts of the same trials. Both are rows of `attempts`."""
         change = _outcomes([*before, *new])
@@ -91,6 +94,7 @@ class CellTally:
             prompt_hash=_join(self.prompt_hash, _column(new, "prompt_hash")),
             agent_version=_join(self.agent_version, _column(new, "agent_version")),
             fingerprint=_join(self.fingerprint, _column(new, "fingerprint")),
+            model_hash=_join(self.model_hash, _column(new, "model_hash")),
         )
 
 

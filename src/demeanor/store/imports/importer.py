@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from demeanor.core.entry_points import installed, loaded
+from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.redaction.values import redacted
 from demeanor.core.values.errors import BadInput
 from demeanor.store.history.database import Database
 from demeanor.store.history.run_writer import RunWriter
@@ -133,14 +135,16 @@ class Written:
     """The number of attempts that were not in the history before."""
 
 
-def write_imports(database: Database, found: Iterable[Imported]) -> tuple[Written, ...]:
-    """Write runs to the history, each in one transaction."""
+def write_imports(database: Database, found: Iterable[Imported], redactor: Redactor) -> tuple[Written, ...]:
+    """Write runs to the history, without this machine's secrets, each in one transaction."""
     written = []
     for one in found:
         if one.unloaded:
             one = void_unloaded(one, SqlHistory(database))  # noqa: PLW2901 - the same run, completed
-        writer = RunWriter(database, one.run, origin=one.origin, source=address_of(one.source.absolute()))
-        new = writer.write(one.cells, one.records)
+        writer = RunWriter(
+            database, redacted(one.run, redactor), origin=one.origin, source=address_of(one.source.absolute())
+        )
+        new = writer.write(redacted(one.cells, redactor), redacted(one.records, redactor))
         written.append(Written(imported=one, new=new))
     return tuple(written)
 

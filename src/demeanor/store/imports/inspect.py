@@ -168,8 +168,8 @@ def _value(score: Any) -> float | None:
         return float(value)
     if isinstance(value, str):
         return _SCORES.get(value, _SCORES.get(value.lower()))
-    found = as_number(value)
-    return found if found is not None and math.isfinite(found) else None
+    number = as_number(value)
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _spent(sample: Mapping[str, Any]) -> Spent:

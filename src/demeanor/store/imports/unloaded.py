@@ -27,12 +27,12 @@ def void_unloaded(imported: Imported, history: History) -> Imported:
     records, notes = list(imported.records), list(imported.notes)
     for file in imported.unloaded:
         tried = {record.record.eval for record in records if _is_of(record.record, file)}
-        known = dict.fromkeys((*file.tests, *_earlier_tests(imported, file.subject, history)))
+        names = dict.fromkeys((*file.tests, *_earlier_tests(imported, file.subject, history)))
         skipped = {cell.eval for cell in imported.cells if cell.subject == file.subject and cell.skipped}
-        missing = [name for name in known if name not in tried and name not in skipped]
+        missing = [name for name in names if name not in tried and name not in skipped]
         what = "could not be loaded"
         if file.skipped:  # a test that earlier runs skipped too is skipped on purpose
-            missing, what = [name for name in file.skipped if name in known], "failed in its set-up"
+            missing, what = [name for name in file.skipped if name in names], "failed in its set-up"
         where = f"{one_line(file.path)} {what} ({file.subject}, trial {file.number})"
         detail = f"the test file {file.path} {what}: {file.reason}"
         records += [WrittenRecord(record=_void(name, file, detail)) for name in missing]

@@ -21,7 +21,8 @@ from demeanor.core.values.verdict import Verdict
 
 LEDGER = "ledger.jsonl"
 _REPEATED = (
-    "eval", "subject", "chain", "eval_hash", "agent_version", "prompt_hash", "fingerprint", "settings_hash",
+    "eval", "subject", "chain", "eval_hash", "agent_version", "prompt_hash", "fingerprint", "model_hash",
+    "settings_hash",
 )  # fmt: skip
 """Fields that many attempts have in common."""
 _OF_REJUDGED = "../../"

@@ -6,9 +6,11 @@
     <run>/captures.jsonl.gz             the raw capture of every attempt, one compressed line each (`zcat` reads it)
     <run>/judge_answers.jsonl           what judges answered when the run was judged again, if they were asked
     <run>/starts/<hash>.jsonl.gz        each starting state of a workspace, once; captures contain only changes
-    <run>/<eval>/<subject>/trial-N/     log.txt, trajectory.jsonl, workspace.diff; workspace/ if the trial failed;
-                                        logs/ with the native logs of a Harbor task
+    <run>/<eval>/<subject>/trial-N.log  the verdict, and what the agent printed
+    <run>/<eval>/<subject>/trial-N/     trajectory.jsonl, workspace.diff; logs/ with the native logs of a Harbor task
+    <run>/<eval>/<subject>/workspace-trial-N/     what a failed trial left
 
+A later attempt is in `trial-N/` under the same names: `attempt-2.log`, `attempt-2/`, `workspace-attempt-2/`.
 Creating a file takes longer than many attempts, so an empty trajectory or diff is not written. The ledger line of an
 attempt is written with one `write`, after all its other files, so `kill -9` loses at most the attempts that were
 running. An incomplete last line (full disk, power failure) is removed when the run is resumed.
@@ -42,7 +44,7 @@ from demeanor.core.values.verdict import Fail
 from demeanor.store.captures.capture_file import CaptureFile, append_whole
 from demeanor.store.captures.capture_json import capture_json, content_hash
 from demeanor.store.captures.starting_states import StartingStates
-from demeanor.store.runs.inert import inert_path
+from demeanor.store.runs.inert_names import inert_path
 from demeanor.store.runs.ledger import LEDGER, count_lines, drop_incomplete_line, ledger_line, read_ledger
 
 if TYPE_CHECKING:
@@ -211,18 +213,32 @@ class RunFolder:
             name += f"/attempt-{record.attempt}"
         folder = os.path.join(self.folder, name)  # noqa: PTH118 - pathlib costs a millisecond per attempt
         _make_folder(folder)
-        _write(folder, "log.txt", "".join(_log(record, capture)).encode("utf-8", "backslashreplace"))
+        _write(f"{folder}.log", "".join(_log(record, capture)).encode("utf-8", "backslashreplace"))
         events = "".join(json.dumps(encode(event)) + "\n" for event in evidence.trajectory.events)
         if events:
-            _write(folder, "trajectory.jsonl", events.encode())
+            _write(f"{folder}/trajectory.jsonl", events.encode())
         diff = unified_diff(changes(evidence.before, evidence.after))
         if diff:
-            _write(folder, "workspace.diff", diff.encode("utf-8", "replace"))
+            _write(f"{folder}/workspace.diff", diff.encode("utf-8", "replace"))
         if isinstance(record.verdict, Fail):
-            restore(evidence.after, Path(folder, "workspace"))
+            _keep_workspace(evidence.after, Path(folder))
         for path, file in capture.task_files.items():
             _write_task_log(Path(folder, "logs"), path, file.text)
         return name
+
+
+def _keep_workspace(after: Tree, trial: Path) -> None:
+    """Write what a trial left beside its folder; if that is nothing, a file says so."""
+    folder = trial.with_name(f"workspace-{trial.name}")
+    restore(after, folder)
+    if not folder.is_dir() or not any(folder.iterdir()):
+        folder.mkdir(exist_ok=True)
+        (folder / "EMPTY").write_text("The trial left no file in its workspace.\n", "utf-8")
+
+
+def log_file(trial: Path) -> Path:
+    """The file with what the agent printed, of the folder of an attempt."""
+    return trial.with_name(f"{trial.name}.log")
 
 
 def _write_task_log(folder: Path, path: str, text: str) -> None:
@@ -291,9 +307,9 @@ def _make_folder(folder: str) -> None:
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
 
 
-def _write(folder: str, name: str, content: bytes) -> None:
+def _write(path: str, content: bytes) -> None:
     """Write a file with as few system calls as possible, because every attempt has some."""
-    file = os.open(f"{folder}/{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
     try:
         left = memoryview(content)
         while left:

@@ -16,7 +16,7 @@ from demeanor.core.values.verdict import Pass
 from demeanor.decide import EvalComparison
 from demeanor.reports.comparison import CompareReport, Side, all_notes, latest_versions, make_comparison, sides_of
 from demeanor.reports.trial import AlignedSteps, step_rows
-from demeanor.results import TrialSteps, distance, load_capture, load_steps
+from demeanor.results import TrialSteps, distance, load_capture, load_steps, recent_correlation
 from demeanor.statistics import newcombe
 from demeanor.store import SqlHistory, place_of, stored_price_notes
 from demeanor.web.pages.context import PageContext
@@ -91,7 +91,7 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     report: CompareReport = context.cached(
         ("compare", a, b),
         state,
-        lambda: make_comparison(base, new, margin=context.config.statistics.margin, notes=changed),
+        lambda: _comparison(context, history, base, new, changed),
     )
     prompts = context.cached(("prompts", a, b), state, lambda: _prompts(context, history, base, new))
     evals = report.comparison.evals
@@ -107,12 +107,16 @@ def compare_page(context: PageContext, parts: Mapping[str, str], query: Mapping[
     }
 
 
+def _comparison(
+    context: PageContext, history: SqlHistory, base: Side, new: Side, notes: tuple[str, ...]
+) -> CompareReport:
+    alike, margin = recent_correlation(history), context.config.statistics.margin
+    return make_comparison(base, new, margin=margin, correlation=alike.value, notes=(*notes, *alike.notes))
+
+
 def _sides(context: PageContext, history: SqlHistory, a: str, b: str) -> tuple[Side, Side, tuple[str, ...]]:
-    """Both sides, each with one version of its subjects unless `[nightly] across` is set, and notes."""
-    base, new = sides_of(history, a, b, context.config.root)
-    changed: tuple[str, ...] = ()
-    if not context.config.nightly.across:
-        base, new, changed = latest_versions(base, new)
+    """Both sides, each with one version of its subjects, and notes."""
+    base, new, changed = latest_versions(*sides_of(history, a, b, context.config.root))
     return base, new, (*changed, *stored_price_notes(history, [*base.runs, *new.runs]))
 
 

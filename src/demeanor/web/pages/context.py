@@ -147,8 +147,8 @@ class PageContext:
         """The evals of the project by name, read once, and why they could not be read, if so."""
         if self._evals is None:
             try:
-                found = choose_evals(self.config, paths=(), names=(), keyword="", suites=())
-                self._evals = {one.name: one for one in found}, ""
+                evals = choose_evals(self.config, paths=(), names=(), keyword="", suites=())
+                self._evals = {one.name: one for one in evals}, ""
             except DemeanorError as error:
                 self._evals = {}, str(error)
         return self._evals

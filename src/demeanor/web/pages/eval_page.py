@@ -17,10 +17,11 @@ from demeanor.core.values.run_diff import ChangePoint
 from demeanor.decide.promotion import Candidate
 from demeanor.define import policy_file
 from demeanor.render import numbers
-from demeanor.reports.eval_history import PastCell, SubjectHistory, eval_history
+from demeanor.reports.eval_history import PastCell, SubjectHistory, make_eval_history
 from demeanor.reports.night import phrases
 from demeanor.reports.promotion import make_promotion_report
 from demeanor.reports.run import POLICIES, Failure, failed_by_reason, void_by_reason
+from demeanor.results import nights_until
 from demeanor.runner import Catalog
 from demeanor.store import SqlHistory, read_notes
 from demeanor.web.charts import ChartPoint, rate_chart
@@ -63,12 +64,11 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
         recent = [cell.eval for run in history.runs(limit=3) for cell in history.cells(run.name)]
         raise UnknownName("eval", name, dict.fromkeys(recent), where="the history")
     nightly = [cell for cell in cells if cell.kind == "nightly"]
-    chosen = cells if kind == "all" or not nightly else nightly
-    which = "all" if chosen is cells else "nightly"
-    found = context.cached(("rates", name, which), tuple(chosen), lambda: eval_history(name, chosen, kind=which))
+    which = "all" if kind == "all" or not nightly else "nightly"
+    found = context.cached(("rates", name, which), tuple(cells), lambda: make_eval_history(history, name, kind=which))
     own, why_not = context.evals()
     definition = own.get(name)
-    latest = chosen[-1].run
+    latest = nights_until(history, history.run((cells if which == "all" else nightly)[-1].run), 0)[-1]
     return {
         "name": name,
         "layer": cells[-1].layer,
@@ -79,8 +79,8 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
         "source": _source(definition, context.config.root) if definition else None,
         "why_not": why_not,
         "candidate": _candidate(context, history, definition) if definition else None,
-        "latest": latest,
-        "failures": _failures(history, latest, name),
+        "latest": latest.name,
+        "failures": [(*failure, run) for run in latest.names for failure in _failures(history, run, name)],
         "decisions": history.decisions(name=name, limit=10),
         "notes": read_notes(history, name=name, limit=_MOST_NOTES),
     }
@@ -119,7 +119,7 @@ def _point(past: PastCell, name: str, subject: str, links: Links) -> ChartPoint:
         label=past.started[5:10],
         rate=cell.rate,
         title=f"{past.started[:10]}: {score}{interval}{void}{commit}",
-        link=links.page("trial", past.run, name, subject, "first") if ran else "",
+        link=links.page("trial", past.source, name, subject, "first") if ran else "",
         mark=phrases.marks_of(cell),
     )
 

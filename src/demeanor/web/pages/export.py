@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from demeanor.core.values.errors import UsageError
+from demeanor.results import nights_until
 from demeanor.web.links import ExportedLinks, WantedPage
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.site import DashboardSite
@@ -22,7 +23,7 @@ def export_pages(context: PageContext, folder: Path) -> int:
     if not newest:
         raise UsageError("the history has no run yet\n  → demeanor run or demeanor nightly starts one")
     site = DashboardSite(context)
-    runs = frozenset({newest[0].name})
+    runs = frozenset(nights_until(history, newest[0], 0)[-1].names)
     wanted = {"index.html": WantedPage(name="overview", parts=(), query={})}
     written: set[str] = set()
     try:

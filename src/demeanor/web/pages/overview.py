@@ -9,10 +9,11 @@ from typing import Any
 from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.history import PastRun
 from demeanor.decide.promotion import Candidate, near_promotion
-from demeanor.reports.night import kept_shifts, night_report, nights_before, with_examples
+from demeanor.reports.night import make_night_report
 from demeanor.reports.promotion import make_promotion_report
+from demeanor.results import nights_until
 from demeanor.runner import Catalog
-from demeanor.store import SqlHistory, void_causes
+from demeanor.store import SqlHistory
 from demeanor.web.night_view import NightView, night_view
 from demeanor.web.pages.context import PageContext
 
@@ -27,25 +28,23 @@ def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping
     if not query.get("run") and not newest:
         return {"view": None, "where": context.address if "@" not in context.address else history.database.label}
     run = history.run(query["run"]) if query.get("run") else newest[0]
-    shown = [*nights_before(history, run, NIGHTS), run]
-    state = context.state([night.name for night in shown])
+    nights = nights_until(history, run, NIGHTS)
+    state = context.state([name for night in nights for name in night.names])
     whole = query.get("rows") == "all"
-    view = context.cached(("night", run.name, whole), state, lambda: _view(history, shown, whole=whole))
+    view = context.cached(("night", run.name, whole), state, lambda: _view(context, history, run, whole=whole))
     return {
         "view": view,
         "where": "",
-        "run": run,
-        "voids": context.cached(("voids", run.name), state, lambda: void_causes(history, run.name)),
+        "runs": nights[-1].runs,
         "near": _near_promotion(context, history, state),
         "most_shifts": _MOST_SHIFTS,
         "whole": whole,
     }
 
 
-def _view(history: SqlHistory, shown: list[PastRun], *, whole: bool) -> NightView:
-    cells = [cell for night in shown for cell in history.cells(night.name)]
-    shifts = with_examples(history, shown[-1].name, kept_shifts(history, shown))
-    view = night_view(night_report(shown, cells, shifts=shifts), whole=whole)
+def _view(context: PageContext, history: SqlHistory, run: PastRun, *, whole: bool) -> NightView:
+    report = make_night_report(history, run, context.config, nights=NIGHTS, details=0)
+    view = night_view(report, whole=whole)
     # The report itself is large, and a page needs only its run.
     return replace(view, report=replace(view.report, subjects=(), nights=view.report.nights[-1:]))
 

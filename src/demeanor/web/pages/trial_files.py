@@ -13,7 +13,7 @@ from demeanor.core.values.errors import StoreError
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record
 from demeanor.results import load_capture
-from demeanor.store import CaptureStore, RunFolder, capture_text, place_of, read_exchanges
+from demeanor.store import CaptureStore, RunFolder, capture_text, log_file, place_of, read_exchanges
 
 MOST_BYTES = 60_000
 """Of a file that is shown."""
@@ -67,7 +67,7 @@ class PromptParts:
 
 def workspace_diff(folder: RunFolder | None, record: Record) -> tuple[FileText, tuple[DiffLine, ...]] | None:
     """The changes of the workspace; None if the folder is not here."""
-    found = _read(folder, record, "workspace.diff")
+    found = None if folder is None else _read(folder.folder / record.folder / "workspace.diff")
     return (
         None
         if found is None
@@ -84,14 +84,11 @@ def diff_kind(line: str) -> str:
 
 def log_text(folder: RunFolder | None, record: Record) -> FileText | None:
     """What the agent printed; None if the folder is not here."""
-    return _read(folder, record, "log.txt")
+    return None if folder is None else _read(log_file(folder.folder / record.folder))
 
 
-def _read(folder: RunFolder | None, record: Record, name: str) -> FileText | None:
-    """The beginning of a file of a trial. An empty one is not written; a folder that is elsewhere has none."""
-    if folder is None:
-        return None
-    path: Path = folder.folder / record.folder / name
+def _read(path: Path) -> FileText:
+    """The beginning of a file of a trial; an empty one is not written."""
     try:
         with path.open("rb") as file:
             start = file.read(MOST_BYTES)

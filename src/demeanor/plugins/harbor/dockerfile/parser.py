@@ -144,7 +144,7 @@ def _heredocs(instruction: Instruction, lines: list[str], at: int, where: str) -
     """The here-documents of an instruction, and the index of the line after them."""
     if instruction.name not in ("RUN", "COPY", "ADD") or instruction.words is not None:
         return (), at
-    found = []
+    heredocs = []
     for word in instruction.value.split():
         opening = _HEREDOC.match(word)
         if not opening:
@@ -158,10 +158,10 @@ def _heredocs(instruction: Instruction, lines: list[str], at: int, where: str) -
             if (line.lstrip("\t") if opening[1] else line) == opening[3]:
                 break
             content.append(f"{line}\n")
-        found.append(
+        heredocs.append(
             Heredoc(name=opening[3], content="".join(content), indented=bool(opening[1]), quoted=bool(opening[2]))
         )
-    return tuple(found), at
+    return tuple(heredocs), at
 
 
 def refusal(where: str, line: int, what: str, why: str, remedy: str | None = None) -> BadInput:

@@ -35,9 +35,9 @@ class BaseImages:
     """The base images that environments are built on."""
 
     def __init__(self, choice: str, folder: str, environ: Mapping[str, str]) -> None:
-        known = get_args(Images)
-        if choice not in known:
-            raise BadInput(f"expected {', '.join(known)}, not {choice!r}", where="--ek", key="images")
+        args = get_args(Images)
+        if choice not in args:
+            raise BadInput(f"expected {', '.join(args)}, not {choice!r}", where="--ek", key="images")
         self._choice, self._environ = choice, environ
         self.cache = ImageCache(Path(folder)) if folder else ImageCache.of_user(environ)
 

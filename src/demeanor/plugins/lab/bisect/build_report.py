@@ -49,12 +49,12 @@ def make_bisect_report(
 def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
     """The results of each commit."""
     chances, tries = state.search.belief.chances(), state.tries
-    found = []
+    commits = []
     for place, commit in enumerate(state.line.commits):
         visited, kept = state.visited.get(place), state.kept.get(place)
         made = tries.get(place, Tries())
         run = kept.runs[-1] if kept else None
-        found.append(
+        commits.append(
             CommitFound(
                 commit=commit,
                 chance=chances[place],
@@ -66,7 +66,7 @@ def commits_found(state: BisectState) -> tuple[CommitFound, ...]:
                 run=visited.run.info.id if visited else run,
             )
         )
-    return tuple(found)
+    return tuple(commits)
 
 
 def bisect_decision(report: BisectReport) -> KeptDecision:

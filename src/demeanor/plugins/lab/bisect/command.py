@@ -20,9 +20,9 @@ from demeanor.cli import (
     trial_arguments,
 )
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.core.values.run_request import RunRequest
 
 if TYPE_CHECKING:
+    from demeanor.core.values.run_request import RunRequest
     from demeanor.plugins.lab.bisect.workflow import BisectState
 
 _MOST = 200

@@ -46,8 +46,8 @@ class Scan:
 
     def __post_init__(self) -> None:
         known = {**self.tries, self.steps: RECORDED}
-        found = Search(tries=known, last=self.steps, barred=self.barred, confidence=self.confidence)
-        object.__setattr__(self, "search", found)
+        search = Search(tries=known, last=self.steps, barred=self.barred, confidence=self.confidence)
+        object.__setattr__(self, "search", search)
 
     def outcome(self) -> BisectOutcome | None:
         """The result; None to continue."""
@@ -70,5 +70,5 @@ class Scan:
     def decisive(self) -> tuple[int, int, float]:
         """The first and the last step that may be the decisive one, as places can't be told apart where no trial can be
         judged, and the probability that one of them is."""
-        found = self.search.suspects()
-        return found.first, found.last, found.chance
+        suspects = self.search.suspects()
+        return suspects.first, suspects.last, suspects.chance

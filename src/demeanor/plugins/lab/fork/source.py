@@ -116,10 +116,11 @@ def _require_same_scenario(eval_: Eval, capture: Capture, start: str, record: Re
     if start and start != _current_start(eval_):
         edited.append("files")
     if capture.breakdown is None and edited:
-        parts = ", ".join(edited)
-        changed = f"the scenario of its eval has changed since ({parts}), so its agent would not do the same again"
+        changed = (
+            f"the scenario of its eval has changed since ({', '.join(edited)}), so its agent would not do the same"
+        )
         remedy = f"run the eval again, and fork a trial of that run: demeanor run {eval_.source.path}"
-        raise UsageError(f"{record.trial}: {changed}\n  → {remedy}")
+        raise UsageError(f"{record.trial}: {changed} again\n  → {remedy}")
 
 
 def _current_start(eval_: Eval) -> str:

@@ -56,6 +56,7 @@ CREATE TABLE attempts (
   prompt_hash TEXT,
   agent_version TEXT,
   fingerprint TEXT NOT NULL,         -- of the subject as it really was
+  model_hash TEXT NOT NULL,          -- of what answered as model
   capture_hash TEXT NOT NULL,        -- SHA-256 of the capture
   more TEXT NOT NULL,                -- JSON: the rest of the record (call chain, ends of the output, notes, folder …)
   PRIMARY KEY (cell_id, number, digest)
@@ -120,7 +121,8 @@ CREATE TABLE tallies (
   eval_hash TEXT,                        -- 'a + b' where the attempts differ
   prompt_hash TEXT,
   agent_version TEXT,
-  fingerprint TEXT
+  fingerprint TEXT,
+  model_hash TEXT
 );
 
 -- What was decided, by which rule, from which numbers.
