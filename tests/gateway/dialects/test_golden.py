@@ -11,11 +11,11 @@ import pytest
 
 from demeanor.core.text.codec import encode
 from demeanor.core.values.exchange import ProviderError, Request, Response, StopReason
-from demeanor.core.values.messages import Text
+from demeanor.core.values.messages import Text, ToolResult
 from demeanor.gateway import contract
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
-from demeanor.gateway.dialects.dialect import Dialect, Route
+from demeanor.gateway.dialects.dialect import Dialect, Malformed, Route
 from demeanor.gateway.dialects.errors import STATUS
 from demeanor.gateway.dialects.stream_events import Assembler, assemble, deltas_of
 from tests.gateway.dialects import test_anthropic, test_gemini, test_openai_chat, test_openai_responses
@@ -116,3 +116,40 @@ def test_every_field_is_read_and_written_as_before(name: str, golden: Callable[[
         }
     )
     golden(FILES / f"{name}.txt", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "body", "problem"),
+    [
+        ("gemini", "response", {}, r"candidates: expected at least one"),
+        ("gemini", "response", {"candidates": [1]}, r"candidates\[0\]: expected an object, found int"),
+        ("openai-responses", "request", {"model": "m", "input": 3}, r"input: expected a string or a list, found int"),
+        ("openai-chat", "request", {"messages": [{"role": "user", "content": 1}]}, r"messages\[0\]"),
+        (
+            "openai-chat",
+            "request",
+            {"messages": [{"role": "assistant", "reasoning_details": [{"type": 3}]}]},
+            r"messages\[0\]\.reasoning_details\[0\]\.type: expected a string, found int",
+        ),
+        (
+            "anthropic",
+            "request",
+            {"messages": [{"content": "x"}]},
+            r"messages\[0\]\.role: expected a string, found null",
+        ),
+    ],
+)
+def test_a_malformed_message_is_refused_with_its_place(name: str, kind: str, body: object, problem: str) -> None:
+    """And what was expected there."""
+    text = json.dumps(body).encode()
+    with pytest.raises(Malformed, match=problem):
+        DIALECTS[name].read_request(text, ROUTE) if kind == "request" else DIALECTS[name].read_response(text)
+
+
+def test_a_result_without_its_call_is_read() -> None:
+    """Its id is empty, and no other one."""
+    body = {"messages": [{"role": "user", "content": [{"type": "tool_result", "content": "x"}]}]}
+    (message,) = DIALECTS["anthropic"].read_request(json.dumps(body).encode(), ROUTE).messages
+    (result,) = message.parts
+    assert isinstance(result, ToolResult)
+    assert result.call_id == ""
