@@ -185,6 +185,7 @@ def _row(cells: Iterator[str]) -> str:
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "gate": ("statistics.md", gate_rules.rules_table),
     "gate-history": ("statistics.md", gate_rules.history_table),
+    "confirm": ("statistics.md", gate_rules.confirm_table),
     "comparison": ("statistics.md", comparisons.comparison_table),
     "false-alarms": ("statistics.md", false_alarm_table),
     "drops": ("statistics.md", drop_table),

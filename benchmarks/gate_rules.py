@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from demeanor.core.text.percent import share
 from demeanor.core.values.error_rates import Operating
-from demeanor.decide.gate import check_in
+from demeanor.decide.gate import always, check_in
 from demeanor.decide.gate.effort import EFFORTS, STANDARD, Effort
-from demeanor.decide.gate.frontier import average_rates
+from demeanor.decide.gate.frontier import average_rates, operating, plan_after
+from demeanor.statistics.binomial import table
 from demeanor.statistics.operating import Stop, operate
 from demeanor.statistics.sequential_plan import SequentialPlan, Weighted, optimal_plan
 
@@ -154,6 +155,42 @@ def history_table() -> Iterator[str]:
         "false alarms of a 70 % eval": list(map(share, false_alarms(0.7))),
     }
     yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
+
+
+CELLS, CONFIRM = 150, 3
+
+
+def confirm_table() -> Iterator[str]:
+    """What confirmation changes for many healthy cells."""
+    yield (
+        f"| {CELLS} healthy cells | blocked without | with `confirm = {CONFIRM}` | detects 95→50 % without | with "
+        "| trials |"
+    )
+    yield "|---|--:|--:|--:|--:|--:|"
+    always_at = [operating(always.verdict, 0.99, cap=always.TRIALS, confirm=confirm) for confirm in (0, CONFIRM)]
+    yield f"| `ALWAYS_PASSES` at 99 % | {_blocked(always_at)} | | | {_trials(always_at)} |"
+    for effort in EFFORTS:
+        healthy, dropped = ([_averaged(rate, effort, confirm) for confirm in (0, CONFIRM)] for rate in (0.95, 0.5))
+        found = " | ".join(share(row.chance) for row in dropped)
+        name = f"`USUALLY_PASSES` at 95 %, `{effort.name}`"
+        yield f"| {name} | {_blocked(healthy)} | {found} | {_trials(healthy)} |"
+
+
+def _averaged(rate: float, effort: Effort, confirm: int) -> Operating:
+    """Over the histories of an eval at 95 %."""
+    plans = [(weight, plan_after(own, PAST - own, effort)) for own, weight in enumerate(table(PAST, 0.95))]
+    rows = [(weight, operating(plan.stop, rate, cap=plan.cap, confirm=confirm)) for weight, plan in plans]
+    chance = sum(weight * row.chance for weight, row in rows)
+    return Operating(rate=rate, chance=chance, trials=sum(weight * (row.trials or 0.0) for weight, row in rows))
+
+
+def _blocked(rows: Sequence[Operating]) -> str:
+    return " | ".join(share(1 - (1 - row.chance) ** CELLS) for row in rows)
+
+
+def _trials(rows: Sequence[Operating]) -> str:
+    without, confirmed = (CELLS * (row.trials or 0.0) for row in rows)
+    return f"{without:.0f} + {confirmed - without:.0f}"
 
 
 def false_alarms(base: float) -> Iterator[float]:

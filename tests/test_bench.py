@@ -12,6 +12,9 @@ from benchmarks.comparison.measure import Failed, Sample, Spread, measure_alone
 from benchmarks.comparison.model_server import model_server
 from benchmarks.comparison.page import BEGIN, END, Figures, Work, overview, table, write_page
 from benchmarks.comparison.trials import check_server
+from benchmarks.printed_rates import Claim, broken, correlated_claims, suite_claim
+
+from demeanor.core.values.policy import Policy
 
 
 def figures(cpu: float) -> Figures:
@@ -110,3 +113,19 @@ def test_a_server_that_runs_meanwhile_is_not_waited_for(tmp_path: Path) -> None:
     with model_server() as url:
         check_server(url)
         assert medians({"true": ["true"]}, tmp_path, 1)["true"] > 0
+
+
+def test_stated_rates_are_compared_with_the_truth() -> None:
+    """Those of a suite with a history hold; one that does not is told."""
+    for rate in (0.97, 0.9):
+        claim = suite_claim(Policy.USUALLY_PASSES, 60, 20, rate)
+        assert claim.holds, claim
+    wrong = Claim(about="a gate", stated="1 %", truth="5 %", holds=False)
+    assert broken(lambda: iter([wrong, claim])) == [wrong]
+
+
+def test_stated_rates_of_correlated_trials_hold() -> None:
+    """Of the scan, the gate, a comparison and demotion."""
+    claims = [*correlated_claims(0.99, 0.1)]
+    assert len(claims) == 4
+    assert all(claim.holds for claim in claims), claims

@@ -39,7 +39,7 @@ def test_a_good_change_may_merge_after_three_passes_each(versions: Versions):
     done = versions.project.demeanor("gate", "--policy", "all", "--junit", "junit.xml", COLUMNS="100")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
-        "May merge: both cells are accepted\nA healthy change is blocked less than 1 time in 1000."
+        "May merge: both cells are accepted\nA healthy change is blocked at most 1 time in 6: few trials tell yet."
     )
     assert "3/3     21/21 in 3 nights" in done.stdout
     assert "Error rates of the rules" not in done.stdout
@@ -97,6 +97,22 @@ def test_two_of_three_are_enough_for_an_edited_eval(versions: Versions):
     assert (done.returncode, row["passed"], row["failed"], row["decision"]["rule"]) == (0, 2, 1, "two_of_three")
     versions.behave("f")
     assert versions.project.demeanor("gate", "-k", "usually").returncode == 1
+
+
+@pytest.mark.parametrize(("plan", "answer"), [("pfp", "accept"), ("ffp", "reject")])
+def test_a_new_eval_is_checked_in_by_one_rule(versions: Versions, plan: str, answer: str):
+    """A run, a night and the gate give the same answer by the same name; the gate says what it is worth."""
+    versions.git("switch", "--quiet", "-c", "change")
+    newborn = EVALS.rpartition("\n\n\n")[2].replace("usually", "newborn")
+    versions.evals.write_text(f"{EVALS}\n\n{newborn}")
+    for command in ("run", "nightly", "gate"):
+        versions.behave(plan)
+        versions.project.demeanor(command, "-k", "newborn", "--no-build")
+        report = json.loads((versions.folder / "results/latest/report.json").read_text())
+        (cell,) = report["cells"]
+        assert (cell["decision"]["answer"], cell["decision"]["rule"]) == (answer, "two_of_three"), command
+    summary = (versions.folder / "results/latest/summary.md").read_text()
+    assert "1 cell with no nights to compare with had to pass two of three trials. That says little yet" in summary
 
 
 def test_too_few_trials_leave_it_undecided(versions: Versions):

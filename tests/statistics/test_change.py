@@ -89,13 +89,13 @@ def test_more_trials_need_less_evidence_and_more_subjects_more() -> None:
     assert limit(3, 1, 10) > limit(1, 3, 10)
 
 
-@pytest.mark.parametrize(("subjects", "trials"), [(1, 3), (2, 1), (3, 3)])
-def test_the_simulation_scans_like_the_product(subjects: int, trials: int) -> None:
+@pytest.mark.parametrize(("subjects", "trials", "rho"), [(1, 3, 0.0), (2, 1, 0.0), (3, 3, 0.0), (2, 3, 0.2)])
+def test_the_simulation_scans_like_the_product(subjects: int, trials: int, rho: float) -> None:
     """Every alarm of every history, falls and rises, also those after another one."""
     passed = draw_many([0.8] * 15 + [0.4] * 15 + [0.9] * 35, 15, subjects=subjects, trials=trials, seed=4)
-    simulated, alarms = scan(passed, trials=trials), 0
+    simulated, alarms = scan(passed, trials=trials, correlation=rho), 0
     for history, falls, rises in zip(passed, simulated.falls, simulated.rises, strict=True):
-        found = find_changes([[(int(good), trials) for good in series] for series in history])
+        found = find_changes([[(int(good), trials) for good in series] for series in history], rho)
         assert {one.noticed for one in found if one.fell} == set(np.flatnonzero(falls))
         assert {one.noticed for one in found if not one.fell} == set(np.flatnonzero(rises))
         alarms += len(found)
@@ -108,6 +108,15 @@ def test_false_alarms_are_as_rare_as_stated(rate: float) -> None:
     alarms = scan(draw_many([rate] * 400, 700)).alarms
     assert alarms.size / alarms.sum() >= NIGHTS_BETWEEN_FALSE_ALARMS
     assert nights_to_first_alarm(scan(draw_many([rate] * 40, 6000))) >= NIGHTS_BETWEEN_FALSE_ALARMS
+
+
+@pytest.mark.parametrize("rate", [0.7, 0.9, 0.95])
+def test_false_alarms_are_rare_with_correlated_trials_as_well(rate: float) -> None:
+    """A scan that knows the correlation has at most half as many more than stated; one that does not, three times."""
+    passed = draw_many([rate] * 120, 700, correlation=0.2)
+    knowing, naive = (scan(passed, correlation=rho).alarms for rho in (0.2, 0.0))
+    assert knowing.size / knowing.sum() >= NIGHTS_BETWEEN_FALSE_ALARMS / 1.5
+    assert naive.size / naive.sum() < NIGHTS_BETWEEN_FALSE_ALARMS / 3
 
 
 @pytest.mark.parametrize(("subjects", "bars"), [(1, (0.40, 0.58, 0.68, 0.78)), (3, (0.90, 0.97, 0.99, 0.99))])

@@ -26,7 +26,7 @@ def test_it_is_found_in_ten_nights_of_sixty_cells(rate: float, rho: float) -> No
     """The median of some suites is near, and most intervals have it."""
     rng = random.Random(2)
     found = [night_correlation(suite(rng, rate, rho, cells=60, nights=10)) for _ in range(9)]
-    assert sorted(one.value for one in found)[4] == pytest.approx(rho, abs=0.045)
+    assert sorted(one.value for one in found)[4] == pytest.approx(rho, abs=0.055)
     assert sum(one.low <= rho <= one.high for one in found) >= 7
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         find_changes as find_changes,
     )
     from demeanor.statistics.correlation import (
+        INDEPENDENT as INDEPENDENT,
         NightCorrelation as NightCorrelation,
         night_correlation as night_correlation,
     )
@@ -96,7 +97,7 @@ __getattr__ = lazy_names(
         "binomial": "at_least table",
         "bisection": "Belief Tries believe most_telling",
         "change": "MIN_NIGHTS NIGHTS_BETWEEN_FALSE_ALARMS RateChange find_changes",
-        "correlation": "NightCorrelation night_correlation",
+        "correlation": "INDEPENDENT NightCorrelation night_correlation",
         "cusum": "Chart chart",
         "detection": "true_count",
         "difference": "newcombe",

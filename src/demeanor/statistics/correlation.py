@@ -24,6 +24,9 @@ STRETCH = 5
 _GRID = tuple(step / 50 for step in range(31))
 _PRIOR = tuple(exp(-rho / 0.08) for rho in _GRID)
 _TAIL = 0.025
+_MOST_CELLS = 200
+"""So many cells that both passed and failed are enough, and take less than a second."""
+
 _PSEUDO_TRIALS = 5
 """A cell's rate, which matters little here, is shrunk to that of the suite by so many trials."""
 
@@ -55,22 +58,27 @@ class NightCorrelation:
         )
 
 
+INDEPENDENT = NightCorrelation(value=0.0, low=0.0, high=_GRID[-1])
+"""Without nights nothing is known of it, and trials are taken as independent."""
+
+
 def night_correlation(cells: Iterable[Sequence[tuple[int, int]]]) -> NightCorrelation:
     """The estimate from (passed, judged) per night, oldest first, for each cell; 0 if there is no night."""
     judged = [[night for night in cell if night[1]] for cell in cells]
     suite = [sum(part) for part in zip(*(night for cell in judged for night in cell), strict=True)] or [0, 0]
     mean_rate = (suite[0] + 0.5) / (suite[1] + 1)
     stretches: Counter[tuple[float, tuple[tuple[int, int], ...]]] = Counter()
-    for cell in judged:
+    mixed = [cell for cell in judged if 0 < sum(good for good, _ in cell) < sum(n for _, n in cell)]
+    for cell in mixed[:: -(-len(mixed) // _MOST_CELLS) or 1]:
         passed, trials = sum(good for good, _ in cell), sum(n for _, n in cell)
         rate = round((passed + mean_rate * _PSEUDO_TRIALS) / (trials + _PSEUDO_TRIALS), 2)
         for start in range(0, len(cell), STRETCH):
             stretches[min(0.99, max(0.01, rate)), tuple(sorted(cell[start : start + STRETCH]))] += 1
     nights = sum(map(len, judged))
     if not nights:
-        return NightCorrelation(value=0.0, low=0.0, high=_GRID[-1])
+        return INDEPENDENT
     logs = [
-        log(prior) + fsum(times * _log_spread(nights_, rate, rho) for (rate, nights_), times in stretches.items())
+        log(prior) + fsum(times * _log_spread(stretch, rate, rho) for (rate, stretch), times in stretches.items())
         for rho, prior in zip(_GRID, _PRIOR, strict=True)
     ]
     weights = [exp(one - max(logs)) for one in logs]
@@ -92,10 +100,10 @@ def _log_spread(nights: tuple[tuple[int, int], ...], rate: float, rho: float) ->
         own += log(chances[n - good])
         total = [
             fsum(
-                total[before] * chances[sum_ - before]
-                for before in range(max(0, sum_ - n), min(sum_, len(total) - 1) + 1)
+                total[before] * chances[failures - before]
+                for before in range(max(0, failures - n), min(failures, len(total) - 1) + 1)
             )
-            for sum_ in range(min(failed, len(total) - 1 + n) + 1)
+            for failures in range(min(failed, len(total) - 1 + n) + 1)
         ]
     return own - log(total[failed])
 

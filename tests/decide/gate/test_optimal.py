@@ -52,7 +52,7 @@ def test_each_effort_keeps_its_limits(
     assert found[0.99][1] <= trials_99
 
 
-@pytest.mark.parametrize("name", ["gate", "gate-history"])
+@pytest.mark.parametrize("name", ["gate", "gate-history", "confirm"])
 def test_the_docs_show_what_the_rules_do(name: str) -> None:
     """`make bench-signal WRITE=--write` writes the tables."""
     assert shown_table(name) == list(TABLES[name][1]())
@@ -173,6 +173,7 @@ def test_correlated_trials_are_weaker_evidence() -> None:
     (expecting,) = gate([cell(past=past)], correlation=correlation)
     assert expecting.rates is not None
     plan, naive = (plan_after(*history(cell(past=past), rho), STANDARD, rho) for rho in (correlation, 0.0))
+    assert plan_after(300, 0, STANDARD, 0.1).answers != plan_after(300, 0, STANDARD).answers
     healthy = expecting.rates.healthy
     rng, rounds, alarms, naive_alarms = random.Random(6), 4000, 0, 0
     for _ in range(rounds):

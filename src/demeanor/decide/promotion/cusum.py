@@ -1,6 +1,7 @@
 """Demotion by the rule `cusum`: a cumulative sum chart that detects a drop of the pass rate.
 
-Unlike `classic`, it tolerates the occasional failure that even a 99 % eval has.
+Unlike `classic`, it tolerates the occasional failure that even a 99 % eval has. Its limit rises with the correlation of
+the trials of a night, so that one bad night is no drop.
 """
 
 from __future__ import annotations
@@ -26,10 +27,17 @@ TRIALS = 3
 GOOD, BAD, BETWEEN_FALSE_ALARMS = 0.99, 0.90, 1000.0
 
 
-def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
+def judge(
+    name: str,
+    cells: Mapping[str, ByRun],
+    nights: Sequence[RunId],
+    subjects: Sequence[str],
+    *,
+    correlation: float = 0.0,
+) -> Candidate:
     """Demote if the chart of any enabled subject raised an alarm since the eval was promoted."""
     found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES)
-    cusum, alarms, judged = _chart(), [], 0
+    cusum, alarms, judged = _chart(correlation), [], 0
     for subject in subjects:
         total, began = 0, ""
         for run in found.counting:
@@ -65,7 +73,7 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: in
         rule=NAME,
         action="demote",
         about=f"a cumulative sum chart that detects a drop from {percent(GOOD)} to {percent(BAD)}",
-        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, one week",
+        setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, one week; trials are independent",
         rows=tuple(Operating(rate=rate, chance=_within_a_week(cusum, rate, subjects, trials)) for rate in rates),
         notes=(f"mean number of nights until the alarm of one subject: {soon}",),
     )
@@ -80,5 +88,5 @@ def _within_a_week(cusum: Chart, rate: float, subjects: int, trials: int) -> flo
     return 1 - (1 - cusum.alarm_within(rate, trials, NIGHTS)) ** subjects
 
 
-def _chart() -> Chart:
-    return chart(GOOD, BAD, trials=TRIALS, between_false_alarms=BETWEEN_FALSE_ALARMS)
+def _chart(correlation: float = 0.0) -> Chart:
+    return chart(GOOD, BAD, trials=TRIALS, between_false_alarms=BETWEEN_FALSE_ALARMS, correlation=correlation)

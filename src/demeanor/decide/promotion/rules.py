@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, Protocol
 
 from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.history import RunCell
+from demeanor.decide.baseline import correlation_of
 from demeanor.decide.night_cells import ByRun, RunId, by_eval, nights_of
 from demeanor.decide.promotion import both, classic, cusum, sprt
 from demeanor.decide.promotion.candidate import Candidate
@@ -49,6 +51,9 @@ class PolicyRule:
     judge: _PolicyJudge
     """Eval, its cells by subject and night, all nights and the enabled subjects → the decision."""
 
+    correlated: Callable[[float], _PolicyJudge] | None = None
+    """The same for trials of a night with this correlation; None if it does not matter."""
+
     error_rates: _PolicyErrorRates
     """Its error rates at the given true rates."""
 
@@ -80,7 +85,11 @@ PROMOTE: Mapping[str, PolicyRule] = {
 
 DEMOTE: Mapping[str, PolicyRule] = {
     cusum.NAME: PolicyRule(
-        name=cusum.NAME, judge=cusum.judge, error_rates=cusum.error_rates, nights_until=cusum.nights_until
+        name=cusum.NAME,
+        judge=cusum.judge,
+        correlated=lambda correlation: partial(cusum.judge, correlation=correlation),
+        error_rates=cusum.error_rates,
+        nights_until=cusum.nights_until,
     ),
     classic.NAME: PolicyRule(
         name=classic.NAME,
@@ -130,7 +139,8 @@ def _judge(
     known = list(cells)
     runs = list(nights) if nights is not None else nights_of(known)
     evals = by_eval(known)
-    found = [rule.judge(name, evals.get(name, {}), runs, subjects) for name, subjects in enabled.items()]
+    judge = rule.judge if rule.correlated is None else rule.correlated(correlation_of(known).value)
+    found = [judge(name, evals.get(name, {}), runs, subjects) for name, subjects in enabled.items()]
     return tuple(sorted(found, key=lambda one: (_ORDER[one.answer], one.distance, len(one.missing), one.eval)))
 
 

@@ -12,7 +12,7 @@ from demeanor.core.values.tally import Estimate
 from demeanor.decide import rate_histories
 from demeanor.render import ReportDocument
 from demeanor.reports.night import Mark, NightCell, night_cells
-from demeanor.statistics import estimate
+from demeanor.statistics import INDEPENDENT, NightCorrelation, estimate
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +103,9 @@ class EvalHistory:
     layer: int = 2
     """The layer of the test pyramid: 3 for a whole task, otherwise 2."""
 
+    alike: NightCorrelation = INDEPENDENT
+    """The correlation of the trials of a night in the whole suite, which the change points and false alarms assume."""
+
 
 HISTORY_DOCUMENT = ReportDocument("eval-history", EvalHistory)
 """The JSON document of this report."""
@@ -115,6 +118,7 @@ def eval_history(
     kind: str,
     subject: str | None = None,
     nights: Sequence[Night] = (),
+    alike: NightCorrelation = INDEPENDENT,
 ) -> EvalHistory:
     """The history of one eval, from all its cells, oldest first; a night of `nights` without the eval is a gap.
 
@@ -125,9 +129,9 @@ def eval_history(
     for cell in cells:
         layer = cell.layer
         by_subject.setdefault(cell.subject, []).append(cell)
-    courses = rate_histories(cell for own in by_subject.values() for cell in own)
+    courses = rate_histories((cell for own in by_subject.values() for cell in own), alike.value)
     found = tuple(_subject(one, own, nights, courses[one]) for one, own in by_subject.items() if subject in {None, one})
-    return EvalHistory(eval=name, kind=kind, subjects=found, layer=layer)
+    return EvalHistory(eval=name, kind=kind, subjects=found, layer=layer, alike=alike)
 
 
 def _subject(subject: str, cells: Sequence[RunCell], nights: Sequence[Night], course: RateHistory) -> SubjectHistory:

@@ -8,7 +8,7 @@ from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.ports import History
 from demeanor.core.values.record import RunKind
 from demeanor.reports.eval_history.report import EvalHistory, eval_history
-from demeanor.results import all_nights, cells_of_nights
+from demeanor.results import all_nights, cells_of_nights, recent_correlation
 
 
 def make_eval_history(history: History, name: str, subject: str | None = None, *, kind: str = "nightly") -> EvalHistory:
@@ -21,7 +21,8 @@ def make_eval_history(history: History, name: str, subject: str | None = None, *
     if not any(subject in {None, cell.subject} for cell in cells):
         _raise_unknown(history, name, subject, kind)
     # A night without this eval is a gap; other runs may be partial.
-    return eval_history(name, cells, kind=kind, subject=subject, nights=nights)
+    alike = recent_correlation(history)
+    return eval_history(name, cells, kind=kind, subject=subject, nights=nights, alike=alike)
 
 
 def _raise_unknown(history: History, name: str, subject: str | None, kind: str) -> NoReturn:
