@@ -104,7 +104,7 @@ class AgentFiles:
                 yield from self._contents(entry)
 
 
-def agent_files(config: Config) -> AgentFiles:
+def project_agent_files(config: Config) -> AgentFiles:
     """For the agents of a project."""
     root = config.root.resolve()
     names = (*config.paths, config.results, config.cassettes, "promotions.json")
