@@ -183,9 +183,13 @@ def test_metrics_of_runs_and_files(nights: Project, tmp_path: Path):
     assert "0  unclassified" in latest.stdout
     runs = [path.name for path in sorted((nights.folder / "results").glob("2*"))]
     found = json.loads(nights.demeanor("report", "--metrics", *runs, "--k", "5", "--json").stdout)
-    asks = found["rows"][[row["tally"]["eval"] for row in found["rows"]].index("asks_before_deleting")]
-    assert (asks["tally"]["passed"], asks["tally"]["failed"], asks["tally"]["voided"]) == (3, 3, 1)
-    assert asks["flakiness"] == 1.0
+    cells = [(row["tally"]["eval"], row["tally"]["subject"]) for row in found["rows"]]
+    asks = [
+        row["tally"]
+        for row, cell in zip(found["rows"], cells, strict=True)
+        if cell == ("asks_before_deleting", "native:quick")
+    ]
+    assert [sum(one[key] for one in asks) for key in ("passed", "failed", "voided")] == [3, 3, 1]
     assert sum(row["tally"]["eval"] == "saves_the_note" and row["differs"] for row in found["rows"]) == 4
     (tmp_path / "known.yaml").write_text(
         "version: 1\npatterns:\n  - {name: hasty, pattern: 'did not ask', category: provider_bug}\n"

@@ -170,6 +170,6 @@ def test_missing_values_are_null() -> None:
     rows = {row["eval"]: row for row in found["subjects"][0]["rows"]}
     assert [cell["rate"] for cell in rows["opens_a_pull_request"]["cells"]] == [None] * 8
     assert rows["keeps_quiet"]["change"] is None
-    assert rows["was_removed"]["decision"] is None
+    assert (rows["was_removed"]["tally"], rows["was_removed"]["decision"]["answer"]) == (None, "undecided")
     tests = rows["runs_the_tests_after_a_change_of_the_public_interface"]["cells"]
     assert [cell["state"] for cell in tests[2:4]] == ["no data", "absent"]

@@ -10,7 +10,7 @@ from demeanor.config.config import read_config
 from demeanor.core.values.agent import Orders
 from demeanor.core.values.process import Launch
 from demeanor.runner import Catalog
-from demeanor.runner.agent_files import agent_files
+from demeanor.runner.agent_files import project_agent_files
 from tests.vcs.test_commit_range import Repository
 
 
@@ -28,7 +28,7 @@ def test_too_many_files_are_known_by_the_commit_and_the_changes(
     def identity() -> str:
         config = read_config(tmp_path)
         agent = Catalog(config=config, environ={}).agent("native")
-        return agent_files(config).identity(agent, orders, confined=True)
+        return project_agent_files(config).identity(agent, orders, confined=True)
 
     assert identity() == "?"
     repository = Repository(tmp_path)

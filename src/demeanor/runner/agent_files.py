@@ -39,7 +39,7 @@ class AgentFiles:
     """The project."""
 
     apart: frozenset[Path]
-    """What belongs to no agent: evals, results, cassettes."""
+    """What belongs to no agent: evals, results, cassettes, the configuration, which is known as settings."""
 
     _known: dict[tuple[str, ...], str] = field(default_factory=dict)
 
@@ -104,10 +104,10 @@ class AgentFiles:
                 yield from self._contents(entry)
 
 
-def agent_files(config: Config) -> AgentFiles:
+def project_agent_files(config: Config) -> AgentFiles:
     """For the agents of a project."""
     root = config.root.resolve()
-    names = (*config.paths, config.results, config.cassettes, "promotions.json")
+    names = (*config.paths, config.results, config.cassettes, "promotions.json", config.file or "")
     return AgentFiles(root=root, apart=frozenset((root / name).resolve() for name in names if root / name != root))
 
 

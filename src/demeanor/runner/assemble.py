@@ -28,7 +28,7 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
 from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
 from demeanor.judge import ask_here, blame_unknown
-from demeanor.runner.agent_files import agent_files
+from demeanor.runner.agent_files import project_agent_files
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import changed_task_notes, recorder, replay_model
@@ -185,7 +185,7 @@ def assemble(
         template=templates.get,
         seed=seed,
         facts={PATH_TOOLS: path_tools()},
-        files=agent_files(config),
+        files=project_agent_files(config),
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         features=_features(config, request),

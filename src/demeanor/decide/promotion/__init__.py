@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from demeanor.decide.promotion.candidate import Candidate as Candidate, Night as Night
+    from demeanor.decide.promotion.candidate import Candidate as Candidate, CandidateNight as CandidateNight
     from demeanor.decide.promotion.rules import (
         DEFAULTS as DEFAULTS,
         NIGHTS as NIGHTS,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "candidate": "Candidate Night",
+        "candidate": "Candidate CandidateNight",
         "rules": "DEFAULTS NIGHTS PolicyRule demote flapping near_promotion policy_rule promote",
     },
 )

@@ -15,7 +15,7 @@ NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Night:
+class CandidateNight:
     """The results of one eval in one nightly run."""
 
     run: str
@@ -60,7 +60,7 @@ class Candidate:
     distance: int = 0
     """The minimum number of perfect nights that are still needed."""
 
-    nights: tuple[Night, ...] = ()
+    nights: tuple[CandidateNight, ...] = ()
     """The nights that were considered, oldest first."""
 
     counts: Mapping[str, tuple[int, int]] | None = None

@@ -13,7 +13,7 @@ from demeanor.core.text.wording import all_of, count
 from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.values.policy import Policy
 from demeanor.decide.night_cells import ByRun, RunId
-from demeanor.decide.promotion.candidate import Answer, Candidate, Night
+from demeanor.decide.promotion.candidate import Answer, Candidate, CandidateNight
 from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.decide.promotion.waiting import waiting_time
 from demeanor.statistics import chance_of_streak
@@ -56,7 +56,7 @@ def judge_promotion(
     )
 
 
-def _missing(found: Incubation, window: Sequence[Night]) -> tuple[str, ...]:
+def _missing(found: Incubation, window: Sequence[CandidateNight]) -> tuple[str, ...]:
     missing = []
     if found.complete < INCUBATION:
         missing.append(f"{found.complete} of {INCUBATION} nights in which every enabled subject was judged")

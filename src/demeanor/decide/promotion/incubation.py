@@ -13,14 +13,14 @@ from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import RunDiff
 from demeanor.decide.night_cells import ByRun, RunId, changes, count
-from demeanor.decide.promotion.candidate import Night, NightState
+from demeanor.decide.promotion.candidate import CandidateNight, NightState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Incubation:
     """The nights of one eval that count."""
 
-    nights: tuple[Night, ...]
+    nights: tuple[CandidateNight, ...]
     """The nights that were considered, oldest first; those before the last change have the state `before`."""
 
     counting: tuple[RunId, ...]
@@ -78,7 +78,7 @@ def incubation(
     """
     by_subject = {subject: cells.get(subject, {}) for subject in subjects}
     version = _Version(policy)
-    considered: list[Night] = []
+    considered: list[CandidateNight] = []
     counting: list[RunId] = []
     unchanged = True
     for run in reversed(nights):
@@ -87,7 +87,7 @@ def incubation(
         found = {subject: by_subject[subject].get(run[1], ()) for subject in subjects}
         unchanged = unchanged and version.matches([cell for those in found.values() for cell in those])
         states = {subject: _state(those) if unchanged else "before" for subject, those in found.items()}
-        night = Night(run=run[1], started=run[0], states=states)
+        night = CandidateNight(run=run[1], started=run[0], states=states)
         if unchanged:
             counting.append(run)
             complete -= night.complete

@@ -42,12 +42,12 @@ from demeanor.runner import (
     Catalog,
     Level,
     Services,
-    agent_files,
     known_secrets,
     make_attempt,
     make_gateway,
     path_tools,
     probed_sandbox,
+    project_agent_files,
     run_features,
     sessions_of,
 )
@@ -99,7 +99,7 @@ class WorkerRun:
         self._starts: dict[str, tuple[Template, str]] = {}
         self._folder = sandbox.folder / "starts"
         self._facts = {PATH_TOOLS: path_tools()}
-        self._files = agent_files(catalog.config)
+        self._files = project_agent_files(catalog.config)
 
     def share_limits(self, worker: Worker) -> None:
         """Let the limits of providers hold on the whole cluster of Dask's worker, and local models hold its slots."""

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from demeanor.core.text.percent import rate as percent
 from demeanor.core.text.wording import count, one_line
-from demeanor.decide.promotion import Candidate, Night
+from demeanor.decide.promotion import Candidate, CandidateNight
 from demeanor.render import EVAL_MARK, SUBJECT_MARK, Column, Screen, paint, paragraph, sign, table, text_column
 from demeanor.reports.gate import error_rates_line
 from demeanor.reports.promotion.report import PromotionReport
@@ -66,7 +66,7 @@ def _columns(found: Sequence[Candidate], screen: Screen) -> Iterator[Column]:
         yield text_column("", to_go, screen, rank=2)
 
 
-def _nights(nights: Sequence[Night], screen: Screen) -> Text:
+def _nights(nights: Sequence[CandidateNight], screen: Screen) -> Text:
     return (
         Text.assemble(*(sign(_state(night), screen) for night in nights[-_MAX_NIGHTS:]))
         if nights
@@ -74,7 +74,7 @@ def _nights(nights: Sequence[Night], screen: Screen) -> Text:
     )
 
 
-def _state(night: Night) -> str:
+def _state(night: CandidateNight) -> str:
     states = set(night.states.values())
     if "fail" in states:
         return "fail"
