@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -81,8 +82,11 @@ def start(folder: str, command: str, args: argparse.Namespace) -> subprocess.Pop
     (project / "demeanor.toml").write_text(CONFIG.format(mark=Path(folder).name, sandbox=args.sandbox))
     (project / "evals/eval_writes.py").write_text(EVAL)
     (project / ".gitignore").write_text("results/\n")
-    for path in (Path(folder), project, project / "evals", temp):
-        path.chmod(0o777)
+    owner = os.getuid() if args.user is None else args.user
+    for path in (Path(folder), *Path(folder).rglob("*")):
+        shutil.chown(path, owner, owner)  # git works in nobody else's folder
+    for path in (Path(folder), project, temp):
+        path.chmod(0o777)  # agents of root run as another user
     user = {} if args.user is None else {"user": args.user, "group": args.user, "extra_groups": []}
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     change = (*identity, "commit", "-q", "--allow-empty", "-m", "Change")

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 import yaml
 
-from demeanor.plugins.cluster.certificates import write_certificates
+from demeanor.plugins.cluster.certificates import CERTIFICATE, KEY, write_certificate
 
 FOLDER = Path(__file__).parents[1] / "examples/cluster"
 
 
 @pytest.fixture(scope="module")
 def certs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Real certificates, because Dask looks at the files."""
+    """A real certificate, because Dask looks at the files."""
     folder = tmp_path_factory.mktemp("examples") / "certs"
-    write_certificates(folder)
+    write_certificate(folder)
     return folder
 
 
@@ -38,20 +38,20 @@ def parsed(words: list[str], certs: Path) -> dict[str, Any]:
 
 
 def check(scheduler: list[str], worker: list[str], certs: Path) -> None:
-    """TLS on both sides with the certificates of the role, and slots by the resource."""
+    """TLS on both sides, and slots by the resource."""
     options = parsed(scheduler, certs)
     assert options["protocol"] == "tls"
-    assert Path(options["tls_cert"]).name == "scheduler.pem"
+    assert Path(options["tls_cert"]) == Path(options["tls_ca_file"]) == certs / CERTIFICATE
     assert options["dashboard"] is False
     options = parsed(worker, certs)
     assert options["scheduler"].startswith("tls://")
-    assert Path(options["tls_key"]).name == "worker.key"
+    assert Path(options["tls_key"]) == certs / KEY
     assert options["resources"] == f"demeanor={options['nthreads']}"
     assert options["nanny"] is False
 
 
 def test_the_compose_file_starts_a_cluster_with_tls(certs: Path) -> None:
-    """Certificates are mounted by role, and keys come from the environment, for workers only."""
+    """Keys come from the environment, for workers only."""
     services = yaml.safe_load((FOLDER / "compose.yaml").read_text())["services"]
     scheduler, worker = services["scheduler"], services["worker"]
     check(shlex.split(scheduler["command"]), shlex.split(worker["command"]), certs)
@@ -60,7 +60,7 @@ def test_the_compose_file_starts_a_cluster_with_tls(certs: Path) -> None:
         "DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM": "True",
     }
     assert all("=" not in name for name in worker["environment"])
-    assert not any("worker.key" in volume for volume in scheduler["volumes"])
+    assert scheduler["volumes"] == worker["volumes"] == ["./certs:/certs:ro"]
 
 
 def test_the_kubernetes_resource_starts_a_cluster_with_tls(certs: Path) -> None:

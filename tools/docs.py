@@ -103,9 +103,10 @@ def command_help(_page: str) -> str:
 
 
 def _option_lines(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Each argument with its value and its help, except `--help`."""
+    """Each argument with its value and its help, except `--help` and those that no help shows."""
     for action in parser._actions:
-        if action.dest == "help" or isinstance(action, argparse._SubParsersAction):
+        hidden = action.help == argparse.SUPPRESS
+        if hidden or action.dest == "help" or isinstance(action, argparse._SubParsersAction):
             continue
         value = action.metavar or "|".join(map(str, action.choices or ())) or action.dest.upper()
         if isinstance(value, tuple):
@@ -114,7 +115,8 @@ def _option_lines(parser: argparse.ArgumentParser) -> Iterator[str]:
         if action.nargs == "?":
             value = f"[{value}]"
         shown = " ".join(word for word in (names, value if action.nargs != 0 else "") if word)
-        help_text = (action.help or "").replace("%%", "%").replace("*", "\\*")
+        help_text = (action.help or "") % {"default": action.default}
+        help_text = help_text.replace("*", "\\*")
         help_text = re.sub(r"(\[\w+\])", r"`\1`", help_text)  # a table of the configuration, not a link
         yield f"`{shown}`: {help_text}"
 
@@ -161,8 +163,8 @@ def fields(module: str, name: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _table(head: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> str:
-    lines = [" | ".join(head), " | ".join("---" for _ in head), *(" | ".join(row) for row in rows)]
-    return "".join(f"| {line} |\n" for line in lines)
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]]) + "\n"
 
 
 def configuration(_page: str) -> str:
@@ -259,12 +261,7 @@ def rules(_page: str) -> str:
     for errors in every:
         cells = (share(row.chance) + (f" ({row.trials:.1f})" if row.trials is not None else "") for row in errors.rows)
         rows.append((f"{errors.action} by `{errors.rule}`", *cells))
-    about = (
-        f"- **{errors.action} by `{errors.rule}`**: {errors.about}. For {errors.setting}"
-        + "".join(f"; {note}" for note in errors.notes)
-        + "\n"
-        for errors in every
-    )
+    about = (f"- **{errors.action} by `{errors.rule}`**: {errors.about}. For {errors.setting}.\n" for errors in every)
     return _table(head, iter(rows)) + "\n" + "".join(about)
 
 

@@ -19,16 +19,16 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments of SLURMCluster."""
     from distributed.security import Security
 
-    certs = args.certs.resolve()
+    certificate, key = str(args.certs.resolve() / "cluster.pem"), str(args.certs.resolve() / "cluster.key")
     security = Security(
         require_encryption=True,
-        tls_ca_file=str(certs / "ca.pem"),
-        tls_scheduler_cert=str(certs / "scheduler.pem"),
-        tls_scheduler_key=str(certs / "scheduler.key"),
-        tls_worker_cert=str(certs / "worker.pem"),
-        tls_worker_key=str(certs / "worker.key"),
-        tls_client_cert=str(certs / "client.pem"),
-        tls_client_key=str(certs / "client.key"),
+        tls_ca_file=certificate,
+        tls_scheduler_cert=certificate,
+        tls_scheduler_key=key,
+        tls_worker_cert=certificate,
+        tls_worker_key=key,
+        tls_client_cert=certificate,
+        tls_client_key=key,
     )
     return {
         "queue": args.partition,

@@ -2,7 +2,7 @@
 # ./ssh.sh start SCHEDULER WORKER...     ./ssh.sh stop HOST...     ./ssh.sh print SCHEDULER WORKER...
 #
 # Starts a scheduler and workers over ssh. Each machine has Demeanor with the extra `cluster` on its PATH, the
-# certificates of its role in ~/demeanor-certs, and on workers the keys in ~/demeanor-keys.env (KEY=value lines, mode 600).
+# folder of `demeanor cluster certs` as ~/demeanor-certs, and on workers the keys in ~/demeanor-keys.env (KEY=value lines, mode 600).
 set -eu
 SLOTS=${SLOTS:-4}
 PORT=${PORT:-8786}
@@ -15,9 +15,7 @@ run() {  # run HOST COMMAND: start it so that it outlives the connection
   fi
 }
 
-tls() {
-  echo "--tls-ca-file demeanor-certs/ca.pem --tls-cert demeanor-certs/$1.pem --tls-key demeanor-certs/$1.key"
-}
+TLS="--tls-ca-file demeanor-certs/cluster.pem --tls-cert demeanor-certs/cluster.pem --tls-key demeanor-certs/cluster.key"
 
 action=${1:?start, stop or print}
 shift
@@ -25,9 +23,9 @@ case $action in
 start | print)
   scheduler=${1:?the host of the scheduler}
   shift
-  run "$scheduler" "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM=True exec dask scheduler --protocol tls --port $PORT --no-dashboard $(tls scheduler)"
+  run "$scheduler" "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0 DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM=True exec dask scheduler --protocol tls --port $PORT --no-dashboard $TLS"
   for host in "$@"; do
-    run "$host" "set -a; . ./demeanor-keys.env; set +a; exec dask worker tls://$scheduler:$PORT --no-dashboard --no-nanny --nthreads $SLOTS --resources demeanor=$SLOTS $(tls worker)"
+    run "$host" "set -a; . ./demeanor-keys.env; set +a; exec dask worker tls://$scheduler:$PORT --no-dashboard --no-nanny --nthreads $SLOTS --resources demeanor=$SLOTS $TLS"
   done
   ;;
 stop)

@@ -21,8 +21,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents.install_error import InstallError
-from demeanor.agents.installer import install_package
+from demeanor.agents.installer import InstallError, install_package
 from demeanor.agents.lock_file import lock_name
 from demeanor.agents.package import Package, this_platform
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS

@@ -63,6 +63,17 @@ def test_a_new_function_a_new_file_and_a_new_folder_are_new(repository: Path) ->
     assert touched(repository) == {"three": "new", "four": "new", "other": "new"}
 
 
+def test_a_moved_eval_is_not_new(repository: Path) -> None:
+    """Neither in a file nor a folder: it keeps its name, and so its history. It may be edited on the way."""
+    (repository / "sub").mkdir()
+    (repository / "eval_a.py").rename(repository / "sub" / "eval_b.py")
+    (repository / "folder").rename(repository / "sub" / "folder")
+    assert touched(repository) == {}
+    (repository / "sub" / "eval_b.py").write_text(HEAD + ONE + TWO.replace("'y'", "'z'"))
+    (repository / "sub" / "folder" / "scenario.toml").write_text(SCENARIO.replace('"x"', '"y"'))
+    assert touched(repository) == {"second": "edited", "folder": "edited"}
+
+
 def test_a_folder_is_edited_with_any_of_its_files(repository: Path) -> None:
     """Its workspace lies there too."""
     (repository / "folder" / "notes.txt").write_text("hi")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from demeanor.plugins.cluster.certificates import write_certificates
+from demeanor.plugins.cluster.certificates import CERTIFICATE, KEY, write_certificate
 from tests.helpers import preloaded
 from tests.helpers.network import PrivateNetwork
 from tests.helpers.processes import command_line, with_environ
@@ -56,7 +56,7 @@ class Cluster:
         self.certs = folder / "certs"
         self.address = ""
         self.running: dict[str, subprocess.Popen[bytes] | preloaded.Started] = {}
-        write_certificates(self.certs)
+        write_certificate(self.certs)
         share_probes(folder, folder.parent)
 
     def start_scheduler(self, *, failures: int = 0, preload: str = "", **env: str) -> None:
@@ -65,7 +65,7 @@ class Cluster:
         self._start(
             "scheduler",
             ["distributed.cli.dask_scheduler", "--host", self._host(""), "--port", "0", "--no-dashboard",
-             "--protocol", "tls", "--scheduler-file", str(file), *self._tls("scheduler")],
+             "--protocol", "tls", "--scheduler-file", str(file), *self._tls()],
             {
                 "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(failures),
                 "DASK_DISTRIBUTED__SCHEDULER__REUSE_BROADCAST_COMM": "True",
@@ -87,7 +87,7 @@ class Cluster:
             name,
             ["distributed.cli.dask_worker", self.address, "--name", name, "--nthreads", "1", "--resources",
              "demeanor=1", "--nanny" if nanny else "--no-nanny", "--no-dashboard", "--local-directory", str(home),
-             "--host", self._host(name), *self._tls("worker")],
+             "--host", self._host(name), *self._tls()],
             env,
             preload,
             before=before,
@@ -122,16 +122,9 @@ class Cluster:
     def _host(self, name: str) -> str:
         return self.network.address(self._place(name)) if self.network else "127.0.0.1"
 
-    def _tls(self, role: str) -> list[str]:
-        certs = self.certs
-        return [
-            "--tls-ca-file",
-            f"{certs}/ca.pem",
-            "--tls-cert",
-            f"{certs}/{role}.pem",
-            "--tls-key",
-            f"{certs}/{role}.key",
-        ]
+    def _tls(self) -> list[str]:
+        certificate, key = str(self.certs / CERTIFICATE), str(self.certs / KEY)
+        return ["--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", key]
 
     def _start(
         self,

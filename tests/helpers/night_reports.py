@@ -113,7 +113,7 @@ def a_week() -> NightReport:
     )
     return replace(
         report,
-        shifts=tuple(replace(one, example=2) for one in report.shifts),
+        shifts=tuple(replace(one, example=2, example_run=report.run.id) for one in report.shifts),
         void_causes=(VoidCount(cause="rate_limit", trials=3),),
         near=(
             NearPromotion(

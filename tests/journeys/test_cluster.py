@@ -17,7 +17,7 @@ import pytest
 
 from demeanor.core.text.codec import encode
 from demeanor.core.values.verdict import Void, VoidCause
-from demeanor.plugins.cluster.certificates import write_certificates
+from demeanor.plugins.cluster.certificates import write_certificate
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers import preloaded
 from tests.helpers.cluster import PATIENCE, Cluster, processes_with, wait_for
@@ -250,7 +250,7 @@ def test_secrets_of_workers_stay_there_and_agents_do_not_reach_the_scheduler(
 def test_a_cluster_without_trusted_tls_is_refused(project: Project, cluster: Cluster, how: str) -> None:
     """Nothing is run or written."""
     others = project.folder.parent / "others"
-    write_certificates(others)
+    write_certificate(others)
     certs = f'[executor.cluster]\ncerts = "{others}"\n'
     project.write(demeanor_toml=CONFIG + certs, evals__eval_notes_py=EVALS, large_yaml=SCRIPT)
     address = cluster.address.replace("tls://", "tcp://") if how == "plain" else cluster.address
@@ -320,9 +320,12 @@ def attempts_started(project: Project) -> int:
     return len(list(project.folder.parent.glob("started.*")))
 
 
-def cluster_processes(project: Project, role: str) -> list[int]:
+SCHEDULER, WORKER = "plugins.cluster.local_cluster", "multiprocessing.spawn"
+
+
+def cluster_processes(project: Project, program: str) -> list[int]:
     """The scheduler or the workers of a run's own cluster."""
-    return [pid for pid, line in processes_with(str(project.folder.parent)).items() if f'"role": "{role}"' in line]
+    return [pid for pid, line in processes_with(str(project.folder.parent)).items() if program in line]
 
 
 def nothing_left(project: Project) -> bool:
@@ -424,9 +427,9 @@ def test_a_run_survives_kill_9_of_its_worker_its_scheduler_and_its_conductor(pro
     """On a cluster of its own: the worker is started again; after the others, `--resume` makes what is missing."""
     waiting_project(project)
     process = start_run(project, "--on", "1")
-    os.kill(cluster_processes(project, "worker")[0], signal.SIGKILL)
+    os.kill(cluster_processes(project, WORKER)[0], signal.SIGKILL)
     wait_for(lambda: attempts_started(project) > 1 or process.poll() is not None, "the second attempt")
-    os.kill(cluster_processes(project, "scheduler")[0], signal.SIGKILL)
+    os.kill(cluster_processes(project, SCHEDULER)[0], signal.SIGKILL)
     output = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 3, output
     assert "was lost" in output

@@ -43,6 +43,19 @@ def test_two_nights_can_not_tell_and_two_stretches_can(nights: Project) -> None:
         assert found[side]["runs"] == [f"night-{number}" for number in span]
 
 
+def test_a_fall_of_the_whole_suite_is_a_regression_though_no_cell_shows_it(project: Project) -> None:
+    """Fifty evals, all ten points down at ten trials each; without a fall it says how large one could be hidden."""
+    project.write(demeanor_toml='subjects = ["a:m"]\n')
+    (project.folder / "results").mkdir()
+    with open_history(str(project.folder / "results" / "demeanor.db")) as history:
+        good, worse = "p" * 9 + "f", "p" * 8 + "ff"
+        stored_nights(history.database, **{f"e{number}": f"{good} {worse} {good}" for number in range(50)})
+    for new, code, answer in (("night-2", 1, "Regressed"), ("night-3", 0, "Not worse by 5 points")):
+        done = project.demeanor("compare", "night-1", new, COLUMNS="200")
+        assert (done.returncode, done.stdout.startswith(answer)) == (code, True), done.stdout[:300]
+        assert "No regression" not in done.stdout
+
+
 def test_a_stretch_has_a_first_and_a_last_night(nights: Project) -> None:
     """Seven of them unless told otherwise; all between two that are named."""
     for side, options, runs in (

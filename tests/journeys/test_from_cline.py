@@ -86,8 +86,8 @@ def test_the_layers(reader: Reader) -> None:
     reader.types("demeanor run --dry-run", "15 cells, 45 trials")
 
     reader.reads("Layer 1: No LLM calls, Fast, deterministic, API format validation")
-    reader.types("demeanor gateway contract -k 'thinking and anthropic'", ", 0 failed")
-    reader.types("demeanor gateway contract -k ids", ", 0 failed")
+    reader.types('demeanor gateway contract -k "Thinking Trace"', ", 0 failed")
+    reader.types('demeanor gateway contract -k "Tool Call"', ", 0 failed")
 
 
 def test_files_and_metrics(reader: Reader) -> None:
@@ -98,12 +98,13 @@ def test_files_and_metrics(reader: Reader) -> None:
     assert latest.is_symlink()
 
     reader.reads("`cline -y -o 'prompt' --model <model>`, Verify expected files exist, Verify expected content")
-    reader.types(f"cat {LATEST}/01-create-file/mycline-gpt-4o/trial-1/log.txt", "asked gpt-4o to: Create hello.txt")
+    reader.types(f"cat {LATEST}/01-create-file/mycline-gpt-4o/trial-1.log", "asked gpt-4o to: Create hello.txt")
 
     reader.reads("If failed, copy workspace to results/ (kept for failures only)")
-    assert (latest / "02-edit-file/mycline-gpt-4o/trial-1/workspace").exists() is False
-    failed = latest / "04-multi-file/mycline-gpt-4o/trial-1"
-    reader.types(f"cat {failed}/log.txt", "there is no 'index.html' in the workspace")
+    assert not (latest / "02-edit-file/mycline-gpt-4o/workspace-trial-1").exists()
+    reader.types(f"cat {LATEST}/03-read-summarize/mycline-gpt-4o/workspace-trial-1/data.txt", "Analytics: 10 users.")
+    reader.types(f"cat {LATEST}/04-multi-file/mycline-gpt-4o/trial-1.log", "there is no 'index.html'")
+    reader.types(f"cat {LATEST}/04-multi-file/mycline-gpt-4o/workspace-trial-1/EMPTY", "The trial left no file")
 
     reader.reads("report.json: Full results")
     report = json.loads((latest / "report.json").read_text())

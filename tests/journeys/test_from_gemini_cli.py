@@ -209,7 +209,10 @@ def test_from_incubation_to_promotion(gemini: GeminiCli) -> None:
     gemini.git("checkout", "--quiet", ".")
 
     reader.reads("tests that have passed 100% of the time for ALL enabled models across the entire 7-run history")
-    reader.types("demeanor promote", "1 of 1 eval to promote to ALWAYS_PASSES", "✓✓✓✓✓✓✓ 63/63 3")
+    reader.types("demeanor promote --rule classic", "1 of 1 eval to promote to ALWAYS_PASSES", "✓✓✓✓✓✓✓ 63/63 3")
+    reader.types("demeanor promote", "No eval of 1 to promote", "6 nights to go")
+    gemini.nights(6, trials=3)
+    reader.types("demeanor promote", "1 of 1 eval to promote to ALWAYS_PASSES")
 
     reader.reads("Updating the test file's policy [...] Running the promoted test locally to ensure correctness.")
     reader.types("demeanor promote --apply", "Promote eval saves code when asked", "verified here: 9 of 9 passed")

@@ -99,6 +99,22 @@ def test_two_of_three_are_enough_for_an_edited_eval(versions: Versions):
     assert versions.project.demeanor("gate", "-k", "usually").returncode == 1
 
 
+@pytest.mark.parametrize(("plan", "answer"), [("pfp", "accept"), ("ffp", "reject")])
+def test_a_new_eval_is_checked_in_by_one_rule(versions: Versions, plan: str, answer: str):
+    """A run, a night and the gate give the same answer by the same name; the gate says what it is worth."""
+    versions.git("switch", "--quiet", "-c", "change")
+    newborn = EVALS.rpartition("\n\n\n")[2].replace("usually", "newborn")
+    versions.evals.write_text(f"{EVALS}\n\n{newborn}")
+    for command in ("run", "nightly", "gate"):
+        versions.behave(plan)
+        versions.project.demeanor(command, "-k", "newborn", "--no-build")
+        report = json.loads((versions.folder / "results/latest/report.json").read_text())
+        (cell,) = report["cells"]
+        assert (cell["decision"]["answer"], cell["decision"]["rule"]) == (answer, "two_of_three"), command
+    summary = (versions.folder / "results/latest/summary.md").read_text()
+    assert "1 cell with no nights to compare with had to pass two of three trials. That says little yet" in summary
+
+
 def test_too_few_trials_leave_it_undecided(versions: Versions):
     """With its own exit code, and what is missing."""
     done = versions.project.demeanor("gate", "--policy", "all", "--max-trials", "4", COLUMNS="60")

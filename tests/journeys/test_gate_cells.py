@@ -114,6 +114,21 @@ def test_what_an_earlier_change_gave_up_is_not_missed_again(versions: Versions) 
     assert gate(versions)[0] == 0
 
 
+def test_a_moved_eval_keeps_its_nights_and_a_renamed_one_is_offered_them(versions: Versions) -> None:
+    """A moved one is not new, so it is judged as before; a renamed one asks the same, which its hash tells."""
+    versions.evals.rename(versions.evals.with_name("eval_moved.py"))
+    code, found = gate(versions)
+    assert (code, [row["decision"]["rule"] for row in found["rows"]]) == (0, ["every_trial"] * 4)
+    assert [row["past"]["nights"] for row in found["rows"]] == [9] * 4
+    edit(versions, "evals/eval_moved.py", "def always", "def forever")
+    code, found = gate(versions)
+    assert (code, "always" in found["removed"]) == (1, True), "ALWAYS_PASSES, and not promoted"
+    offer = 'forever asks the same as always, which is gone: with name="always" it keeps the nights of always'
+    assert offer in found["notes"]
+    edit(versions, "evals/eval_moved.py", 'Write out.txt, always."', 'Write out.txt, always.", name="always"')
+    assert gate(versions)[0] == 0
+
+
 def test_in_ci_a_gate_that_can_not_compare_is_undecided(versions: Versions, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shallow clone of one branch, and a history that is configured and empty; elsewhere it is a note."""
     versions.commit()

@@ -183,6 +183,22 @@ def test_without_gh_or_on_another_service_a_line_says_how(clone: Clone):
     assert clone.project.demeanor("promote").stderr == ""
 
 
+def test_a_link_to_a_night_counts_as_one_only_if_it_would_be_fetched(clone: Clone):
+    """A pull request can upload what it likes, and name its branch main."""
+    clone.publish(last=1)
+    stranger = clone.github.run(clone.commit, "2020-01-03", event="pull_request", fork=True)
+    clone.github.upload(stranger, clone.nights()[1:2])
+    for number in (1000, stranger):
+        url = f"https://github.com/{REPOSITORY}/actions/runs/{number}"
+        done = clone.project.demeanor("fix", "usually", "--run", url, "--dry-run")
+        assert done.returncode == 0, done.stderr
+    runs = clone.project.demeanor("report", "--eval", "usually", "--kind", "all", "--json")
+    assert len(set(re.findall(r'"started": "(2020-[^"]*)"', runs.stdout))) == 2
+    clone.github.calls()
+    assert promoted(clone)["nights"] == 1
+    assert [call for call in clone.github.calls() if call.endswith("/zip")] == []
+
+
 def test_what_was_imported_by_hand_is_not_downloaded(clone: Clone):
     """It is recognised by its commit and its time."""
     clone.publish(first=9)

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.render.markdown import code_block, escape, fit, headline, html_code, inline_code
+from demeanor.render.markdown import code_block, escape, fit, headline, html_code, inline_code, prose, table_row
 
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
 
@@ -15,7 +15,7 @@ NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")
 @given(text=NASTY)
 def test_inline_code_is_only_code(text: str) -> None:
     """In a table cell, it does not affect the next cell."""
-    page = f"| a | b |\n|---|---|\n| {inline_code(text)} | after |\n"
+    page = f"| a | b |\n|---|---|\n{table_row([inline_code(text), 'after'])}\n"
     html = MarkdownIt("commonmark").enable("table").render(page)
     assert re.findall("<td>(.*)</td>", html)[1:] == ["after"]
     assert set(re.findall("<([a-z0-9]+)", html)) <= {"table", "thead", "tbody", "tr", "th", "td", "code"}
@@ -42,9 +42,18 @@ def test_text_is_escaped_as_the_standard_library_does_it(text: str) -> None:
 
 
 def test_inline_code_is_cut_at_its_width() -> None:
-    """Before it is escaped."""
-    assert inline_code("a" * 20, width=5) == "<code>aaaa…</code>"
-    assert inline_code("a <b>") == "<code>a &#60;b&#62;</code>"
+    """Its fence is longer than any in the text."""
+    assert inline_code("a" * 20, width=5) == "`aaaa…`"
+    assert inline_code("a <b> ``c") == "```a <b> ``c```"
+    assert (inline_code("`x"), inline_code(" ")) == ("`` `x ``", "")
+
+
+@given(text=NASTY | st.text("ab _.-1"))
+def test_a_sentence_is_plain_or_code(text: str) -> None:
+    """Whatever it quotes; a sentence without anything special is not changed."""
+    html = MarkdownIt("commonmark").enable("table").render(f"Note: {prose(text)}\n")
+    assert set(re.findall("<([a-z0-9]+)", html)) <= {"p", "code"}
+    assert prose("USUALLY_PASSES: 3 trials, not 5 (100 %).") == "USUALLY_PASSES: 3 trials, not 5 (100 %)."
 
 
 def test_a_headline_shows_the_outcome() -> None:

@@ -79,7 +79,8 @@ def test_a_run_in_progress_is_downloaded_again(project: Project, github: PlayedG
     assert sum(call.endswith("/zip") for call in github.calls()) == 2
 
 
-def test_no_proposed_change_is_taken_for_a_night(project: Project, github: PlayedGitHub):
+@pytest.mark.parametrize("event", ["pull_request", "schedule"])
+def test_no_proposed_change_and_no_other_repository_has_nights(project: Project, github: PlayedGitHub, event: str):
     """What an artifact says of itself counts for nothing, and a night of this machine gets no attempts from one."""
     name = json.loads(project.demeanor("nightly", "--trials", "3", "--json").stdout)["run"]["id"]
     copy = project.folder.parent / "artifacts" / name
@@ -87,7 +88,7 @@ def test_no_proposed_change_is_taken_for_a_night(project: Project, github: Playe
     info = json.loads((copy / "run.json").read_text())
     for own, kinds in (({}, ["nightly"]), ({"uid": "0" * 32, "id": "another"}, ["ci", "nightly"])):
         (copy / "run.json").write_text(json.dumps({**info, "run": {**info["run"], **own}}))
-        number = github.run("c0ffee", "2020-01-01", event="pull_request", head_branch="main")
+        number = github.run("c0ffee", "2020-01-01", event=event, head_branch="main")
         github.upload(number, [copy])
         assert project.demeanor("fix", URL.format(number), "--dry-run").returncode == 0
         with closing(sqlite3.connect(project.folder / "results/demeanor.db")) as history:

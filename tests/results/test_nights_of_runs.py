@@ -17,7 +17,10 @@ from demeanor.reports.night import NightReport, make_night_report, near_of_night
 from demeanor.results import all_nights, cells_of_nights, counted_nights, night_filter, nights_until
 from demeanor.store import SqlHistory, open_history
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
+from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.site import DashboardSite
 from tests.helpers.runs import records
+from tests.vcs.test_commit_range import Repository
 
 
 @pytest.fixture
@@ -56,6 +59,12 @@ def test_the_second_half_of_a_night_does_not_hide_what_the_first_rejected(histor
         assert [night.names for night in found.nights] == [("01-03",), ("02-03", "02-05")]
         assert [(one.eval, one.ways[0].run) for one in found.failures] == [("p2", "02-03")]
         assert {row.eval: row.run for row in found.subjects[0].rows} == {"p2": "02-03", "p1": "02-05"}
+    context = PageContext(
+        config=read_config(tmp_path), environ={"DEMEANOR_STORE": f"{tmp_path}/history.db"}, results=tmp_path
+    )
+    page = DashboardSite(context).page("overview", {}, {})
+    for shown in ("1 of 2 cells rejected", "/trial/02-03/p2", "/trial/02-05/p1"):
+        assert shown in page
 
 
 def test_a_half_that_never_ran_leaves_the_night_undecided(history: SqlHistory, tmp_path: Path) -> None:
@@ -116,3 +125,21 @@ def test_another_version_begins_another_night(history: SqlHistory) -> None:
     ]
     (subject,) = make_eval_history(history, "e").subjects
     assert [(one.source, one.cell.passed) for one in subject.past] == [("01-03", 0), ("01-04", 3), ("01-06", 2)]
+
+
+def test_the_page_of_an_eval_says_which_nights_do_not_count(history: SqlHistory, tmp_path: Path) -> None:
+    """And why: here the runs have no commit, though the project is in a repository."""
+    add(history, "01-03", {"writes": "ppp"}, policy=Policy.USUALLY_PASSES)
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "eval_a.py").write_text(
+        "from demeanor import USUALLY_PASSES, eval_test\n\n\n@eval_test(USUALLY_PASSES, prompt='x')\n"
+        "def writes(rig, result):\n    assert result\n"
+    )
+    (tmp_path / "demeanor.toml").write_text("")
+    Repository(tmp_path).commit("one")
+    context = PageContext(
+        config=read_config(tmp_path), environ={"DEMEANOR_STORE": f"{tmp_path}/history.db"}, results=tmp_path
+    )
+    page = DashboardSite(context).page("eval", {"eval": "writes"}, {})
+    assert "0 nights of the history count" in page
+    assert "1 nightly run not counted: 1 without a commit" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -21,6 +22,7 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan, Trial
 from demeanor.core.values.verdict import Pass
+from demeanor.gateway.local.model import LocalModel
 from demeanor.results.history import open_project_history
 from demeanor.runner.budget import StopConditions, stop_conditions
 from demeanor.runner.catalog import Catalog
@@ -34,6 +36,7 @@ from demeanor.runner.plan import plan_run
 from demeanor.runner.ui import UI
 from demeanor.store.runs.run_dirs import find_run
 from demeanor.store.runs.run_folder import RunFolder
+from tests.helpers.light_model import light_model
 
 EVAL = """\
 from demeanor import USUALLY_PASSES, eval_test
@@ -228,3 +231,18 @@ def test_the_price_list_is_recorded_if_a_model_has_its_price_from_there(project:
     config = replace(project.catalog.config, subjects=("native:openai/gpt-5",))
     project.catalog = Catalog(config=config, environ={"OPENAI_API_KEY": "sk-0123456789"})
     assert project.recorded_prices() == f"genai-prices {version('genai-prices')}"
+
+
+def test_a_local_model_holds_the_conversations_of_all_trials_that_run_at_once(tmp_path: Path) -> None:
+    """Otherwise each of their turns would evict another one; a slot more is for the trial that comes next."""
+    light_model()
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/eval_notes.py").write_text(EVAL)
+    (tmp_path / "demeanor.toml").write_text('subjects = ["native:smollm2-135m"]\nsandbox = "none"\n')
+    catalog = Catalog(config=read_config(tmp_path), environ=os.environ)
+    request = RunRequest(paths=(str(tmp_path / "evals"),), policy="all", trials=4, jobs=4, seed=1)
+    run = prepare(catalog, plan_run(catalog, request, {}), request, tmp_path / "results", checks_here=True)
+    asyncio.run(run.context.sandbox.stop())
+    model = catalog.models.model("smollm2-135m")
+    assert isinstance(model, LocalModel)
+    assert model.engine.slots == 5

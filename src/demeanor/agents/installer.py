@@ -18,13 +18,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demeanor.agents.executables import printed_version
-from demeanor.agents.install_error import InstallError, explain
 from demeanor.agents.lock_file import find_lock, not_installed, npm_manifest
 from demeanor.agents.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
-from demeanor.core.text.wording import count
+from demeanor.core.text.wording import count, excerpt, opening
 from demeanor.core.trees.program_tree import program_tree
-from demeanor.core.values.errors import UsageError
+from demeanor.core.values.errors import DemeanorError, UsageError
 
 _VERSIONS = {
     "npm": re.compile(r"\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?"),
@@ -38,6 +37,26 @@ _PIP_SOURCES = re.compile(r"^\S+\.(?:(?:extra-)?index-url|find-links|no-index|pr
 _UV_SOURCES = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_FIND_LINKS", "UV_CONFIG_FILE")
 """Settings that say where packages come from."""
 _NPM = ("--no-audit", "--no-fund", "--no-update-notifier")
+_UNREACHABLE = re.compile(
+    r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|ENOTCACHED"
+    r"|NewConnectionError|ConnectTimeoutError|ReadTimeoutError|Failed to establish a new connection"
+    r"|Name or service not known|Temporary failure in name resolution|Network is unreachable|Max retries exceeded"
+    r"|Failed to fetch"
+)
+_CHECKSUM = re.compile(r"EINTEGRITY|DO NOT MATCH THE HASHES|Hash mismatch")
+_UNKNOWN_VERSION = re.compile(r"\bE404\b|\bETARGET\b|No matching distribution found|there is no version of")
+_REGISTRY = {
+    "npm": "npm config set registry … or proxy …",
+    "pip": "pip config set global.index-url …",
+    "uv": "UV_DEFAULT_INDEX=…",
+}
+"""How to set the registry of each installer."""
+
+
+class InstallError(DemeanorError):
+    """An agent could not be installed."""
+
+    slug = "not-installed"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -276,7 +295,7 @@ def _run(job: _Installation, words: list[str], env: Mapping[str, str] | None = N
         said = output.decode("utf-8", "replace")
         again = job.package.install.format(name=job.name, version=job.version)
         installer = "uv" if Path(words[0]).name == "uv" else job.package.manager
-        raise explain(job.name, job.version, installer, problem, said, install=again)
+        raise _explain(job.name, job.version, installer, problem, said, install=again)
 
 
 def _output(job: _Installation, process: subprocess.Popen[bytes]) -> bytes:
@@ -304,3 +323,28 @@ def _installer_env(job: _Installation) -> dict[str, str]:
     env.setdefault("UV_CACHE_DIR", str(real / ".cache/uv"))
     env.setdefault("UV_SYSTEM_CERTS", "true")
     return env
+
+
+def _explain(name: str, version: str, manager: str, problem: str, output: str, *, install: str) -> InstallError:
+    """The error for an installer that failed with this output; `install` is our own command."""
+    again = f"run `{install}` again"
+    settings = _REGISTRY[manager]
+    if _CHECKSUM.search(output):
+        why = f"{manager} got a package whose checksum differs from the lock file"
+        remedy = f"find out what changed it: a registry, mirror or proxy, or {manager}'s cache: clear that, and {again}"
+    elif _UNREACHABLE.search(output):
+        why = f"{manager} can't reach its registry"
+        remedy = f"connect this machine to the network, or configure a mirror ({settings}), and {again}"
+    elif _UNKNOWN_VERSION.search(output):
+        why = f"the registry of {manager} does not have this version, or a package that it needs, for this machine"
+        remedy = f"check the version and the mirror that {manager} uses ({settings}), and {again}"
+    else:
+        why, remedy = problem, f"mend what {manager} reports, and {again}"
+    return InstallError(f"{name} {version} could not be installed: {why}\n{_relevant(output)}\n  → {remedy}")
+
+
+def _relevant(output: str) -> str:
+    """The relevant lines, indented: npm's first errors, before it explains its options; else the last lines."""
+    errors = [line for line in output.splitlines() if re.match(r"npm (error|ERR!) \S", line)]
+    kept = opening("\n".join(errors), lines=10) if errors else excerpt(output.strip(), lines=15)
+    return "\n".join(f"    {line}" for line in kept.splitlines())

@@ -104,7 +104,7 @@ def read_jsonl_paths(table: Table) -> JsonlPaths | None:
         example = 'such as [agents.NAME.events] with tool = "item.name"'
         reason = "session_files" if files else 'output = "jsonl"'
         table.fail("events", f"is required with {reason}", f"write the paths of its events, {example}")
-    paths = {key: found for key in KEYS if (found := _paths(events, key))}
+    paths = {key: read for key in KEYS if (read := _paths(events, key))}
     events.finish()
     if "tool" not in paths:
         table.fail(
@@ -116,10 +116,10 @@ def read_jsonl_paths(table: Table) -> JsonlPaths | None:
 
 
 def _paths(table: Table, key: str) -> tuple[FieldPath, ...]:
-    given = table.anything(key)
-    if given is None:
+    paths = table.anything(key)
+    if paths is None:
         return ()
-    return tuple(_path(table, key, path) for path in (given if isinstance(given, list) else [given]))
+    return tuple(_path(table, key, path) for path in (paths if isinstance(paths, list) else [paths]))
 
 
 def _path(table: Table, key: str, given: object) -> FieldPath:
@@ -156,7 +156,7 @@ def _at(value: Any, steps: tuple[Step, ...]) -> Any:
 
 def _is_one_of(value: Any, values: tuple[Any, ...]) -> bool:
     """Whether the value is one of these; True is not 1."""
-    return any(type(value) is type(one) and value == one for one in values)
+    return any(type(value) is type(other) and value == other for other in values)
 
 
 def _step_into(value: Any, step: Step) -> Any:

@@ -83,10 +83,10 @@ class Package:
     def broken_helper(self, folder: Path) -> str | None:
         """What is wrong with the helpers of the installation in `folder`; None if nothing is."""
         for pattern in map(_for_this_machine, self.helpers):
-            found = sorted(folder.glob(pattern))
-            if not found:
+            matches = sorted(folder.glob(pattern))
+            if not matches:
                 return f"{folder / pattern} is missing"
-            for path in found:
+            for path in matches:
                 if not os.access(path, os.X_OK):
                     return f"{path} is not executable"
         return None
@@ -219,8 +219,8 @@ def find_python(package: Package, environ: Mapping[str, str]) -> str | None:
 
 def _bound(sign: str, needs: str) -> tuple[int, ...]:
     """The version after `>=` or `<` in `python >= 3.10, < 3.13`; empty if there is none."""
-    found = re.search(rf"{sign} *(\d+)\.(\d+)", needs) if "python" in needs else None
-    return (int(found[1]), int(found[2])) if found else ()
+    version = re.search(rf"{sign} *(\d+)\.(\d+)", needs) if "python" in needs else None
+    return (int(version[1]), int(version[2])) if version else ()
 
 
 def _pythons(program: str, environ: Mapping[str, str]) -> Iterator[str]:

@@ -45,13 +45,15 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: values[match[1]] if match[1] else match[0][0], text)
 
 
-def check_placeholders(table: Table, key: str, text: str, known: Iterable[str]) -> None:
+def check_placeholders(table: Table, key: str, text: str, placeholders: Iterable[str]) -> None:
     """Reject an unknown placeholder."""
-    known = tuple(known)
+    placeholders = tuple(placeholders)
     for match in _PLACEHOLDER.finditer(text):
-        if match[1] and match[1] not in known:
-            close = nearest(match[1], known)
-            hint = f"did you mean {{{close}}}?" if close else "known: " + ", ".join(f"{{{name}}}" for name in known)
+        if match[1] and match[1] not in placeholders:
+            close = nearest(match[1], placeholders)
+            hint = (
+                f"did you mean {{{close}}}?" if close else "known: " + ", ".join(f"{{{name}}}" for name in placeholders)
+            )
             table.fail(key, f"unknown placeholder {match[0]}", f"{hint} (write {{{{…}}}} for literal braces)")
 
 
@@ -133,12 +135,15 @@ class AgentProgram:
 
 def read_program(table: Table, *, prompt: bool) -> AgentProgram:
     """Read the keys that `command` and `acp` share. `prompt`: whether {prompt} and {mcp_config} are placeholders."""
-    known = (*((PROMPT, MCP_CONFIG) if prompt else ()), *PLACEHOLDERS)
-    command = read_command(table, "command", known)
+    placeholders = (*((PROMPT, MCP_CONFIG) if prompt else ()), *PLACEHOLDERS)
+    command = read_command(table, "command", placeholders)
     if not command:
         example = '["my-agent", "{prompt}"]' if prompt else '["my-agent", "acp"]'
         table.fail("command", "is required", f"write the program and its arguments, such as {example}")
-    texts = {kind: _read_texts(table, kind, known if kind == "env" else PLACEHOLDERS) for kind in ("env", "home_files")}
+    texts = {
+        kind: _read_texts(table, kind, placeholders if kind == "env" else PLACEHOLDERS)
+        for kind in ("env", "home_files")
+    }
     for path in texts["home_files"]:
         if problem := path_problem(path):
             table.fail(f"home_files.{path}", problem, "write a path relative to HOME, such as '.config/agent.json'")

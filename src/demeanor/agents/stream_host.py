@@ -81,13 +81,13 @@ class StreamHost:
     def _give(self) -> None:
         """Say what is due, within the turn."""
         due = self._steering.due()
-        first = next((one for one in due if one.get("interrupt")), None)
+        first = next((message for message in due if message.get("interrupt")), None)
         if first is None:
-            for one in due:
-                self._emit(one, "hint")
-                self._say(one["say"])
+            for message in due:
+                self._emit(message, "hint")
+                self._say(message["say"])
             return
-        self._steering.open = [one for one in due if one is not first] + self._steering.open
+        self._steering.open = [message for message in due if message is not first] + self._steering.open
         self._interrupted = first
         self._emit(first, "interrupt")
         self._write({"type": "control_request", "request_id": "steer", "request": {"subtype": "interrupt"}})

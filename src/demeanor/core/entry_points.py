@@ -38,10 +38,10 @@ class EntryPoint(NamedTuple):
     def load(self) -> Any:
         """The module, or the object in it."""
         module, _, path = self.value.partition(":")
-        found: Any = import_module(module)
+        value: Any = import_module(module)
         for name in filter(None, path.split(".")):
-            found = getattr(found, name)
-        return found
+            value = getattr(value, name)
+        return value
 
 
 def installed(group: str) -> tuple[EntryPoint, ...]:

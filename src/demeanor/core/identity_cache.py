@@ -16,17 +16,17 @@ _MOST = 512
 def by_identity(function: Callable[P, R]) -> Callable[P, R]:
     """The function, called once for the same objects. For arguments that are frozen but hold mappings, such as a
     scenario: the trials of an eval share them."""
-    known: dict[tuple[int, ...], tuple[Any, R]] = {}
+    results: dict[tuple[int, ...], tuple[Any, R]] = {}
 
     @wraps(function)
     def remembered(*args: P.args, **kwargs: P.kwargs) -> R:
         objects = (*args, *kwargs.values())
         key = tuple(map(id, objects))
-        found = known.get(key)
-        if found is None:
-            if len(known) >= _MOST:
-                known.clear()
-            found = known[key] = (objects, function(*args, **kwargs))  # the objects live on, so no id is reused
-        return found[1]
+        result = results.get(key)
+        if result is None:
+            if len(results) >= _MOST:
+                results.clear()
+            result = results[key] = (objects, function(*args, **kwargs))  # the objects live on, so no id is reused
+        return result[1]
 
     return remembered

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         changes as changes,
         count as count,
         fingerprints as fingerprints,
-        since_change as since_change,
+        since_new_model as since_new_model,
     )
     from demeanor.decide.policies import (
         EXPECTED as EXPECTED,
@@ -54,7 +54,7 @@ __getattr__ = lazy_names(
         "change_points": "rate_histories",
         "comparison": "CompareOutcome Comparison Counts DETECT_LEVEL DETECT_POWER EvalComparison MARGIN Shift compare"
         " p_drop to_look_at_again",
-        "night_cells": "changes count fingerprints since_change",
+        "night_cells": "changes count fingerprints since_new_model",
         "policies": "EXPECTED decide empty_exit_code exit_code",
         "shifts": "NoticedShift RateShift latest_shifts rate_shifts shifts_within",
     },

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
+from demeanor.core.values.fingerprints import without_files
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.run_diff import Part, RunDiff
 
@@ -47,21 +48,6 @@ def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for several in known for one in several))
 
 
-def since_change(cells: Sequence[RunCell]) -> tuple[RunCell, ...]:
-    """Of the cells of one eval and subject, oldest first: those since the subject last changed.
-
-    An unknown fingerprint matches any other. A cell with several (`a + b`) is combined with no other cell.
-    """
-    known, kept = "", []
-    for cell in reversed(cells):
-        if cell.judged and cell.fingerprint:
-            if known and (cell.fingerprint != known or " + " in known):
-                break
-            known = cell.fingerprint
-        kept.append(cell)
-    return tuple(cell for cell in reversed(kept) if cell.judged or not known or cell.fingerprint in {"", known})
-
-
 def since_new_model(cells: Sequence[RunCell]) -> tuple[RunCell, ...]:
     """Of the cells of one eval and subject, oldest first: those of the model that answered last."""
     model = next((cell.model_hash for cell in reversed(cells) if cell.judged and cell.model_hash), "")
@@ -85,7 +71,7 @@ def changes(cells: Sequence[RunCell]) -> Iterator[RunDiff]:
         explained = any(part in {"agent", "prompt", "model"} for part, _, _ in differing)
         x, y = before.fingerprint, after.fingerprint
         if x and y and x != y and not explained:
-            differing.append(("subject", x, y))
+            differing.append(("files" if without_files(x) == without_files(y) else "subject", x, y))
         for part, x, y in differing:
             yield RunDiff(run=after.run, started=after.started, part=part, subject=after.subject, before=x, after=y)
 

@@ -98,14 +98,14 @@ def read_cases(value: object, table: Table, key: str, folder: Path) -> tuple[Eva
 def parametrized_cases(function: Any, table: Table) -> tuple[EvalCase, ...]:
     """The cases of `pytest.mark.parametrize` on a function; several marks are combined."""
     marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
-    found = [(EvalCase("", {}),)] if not marks else [_of_mark(mark, table) for mark in marks]
+    axes = [(EvalCase("", {}),)] if not marks else [_of_mark(mark, table) for mark in marks]
     combined = [
         EvalCase(
             "-".join(one.id for one in several if one.id),
             {name: value for one in several for name, value in one.fields.items()},
             tuple(mark for one in several for mark in one.marks),
         )
-        for several in itertools.product(*found)
+        for several in itertools.product(*axes)
     ]
     return tuple(combined) if marks else ()
 
@@ -115,9 +115,9 @@ def fill(value: Any, fields: Fields) -> Any:
     if isinstance(value, str):
         return _PLACEHOLDER.sub(lambda match: _text(fields[match[1]]) if match[1] in fields else match[0], value)
     if isinstance(value, Mapping):
-        return {fill(key, fields): fill(one, fields) for key, one in value.items()}
+        return {fill(key, fields): fill(item, fields) for key, item in value.items()}
     if isinstance(value, list | tuple) and type(value) in (list, tuple):
-        return type(value)(fill(one, fields) for one in value)
+        return type(value)(fill(item, fields) for item in value)
     if isinstance(value, _FILLED):
         return replace(
             value, **{field.name: fill(getattr(value, field.name), fields) for field in dataclass_fields(value)}
@@ -148,8 +148,8 @@ def arguments(function: Callable[..., Any], positional: int, fields: Fields) -> 
         names = list(inspect.signature(function).parameters)[positional:]
     except (TypeError, ValueError):
         return {}
-    known = {_WHOLE: dict(fields), **fields}
-    return {name: known[name] for name in names if name in known}
+    values = {_WHOLE: dict(fields), **fields}
+    return {name: values[name] for name in names if name in values}
 
 
 def bind(function: Any, positional: int, fields: Fields) -> Any:
@@ -238,16 +238,16 @@ def _derived_id(values: Iterable[Any]) -> str:
 
 
 def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
-    given = {**dict(zip(("argnames", "argvalues", "indirect"), mark.args, strict=False)), **mark.kwargs}
-    if given.get("indirect"):
+    marked = {**dict(zip(("argnames", "argvalues", "indirect"), mark.args, strict=False)), **mark.kwargs}
+    if marked.get("indirect"):
         table.fail(
             "parametrize", "indirect is not supported: the values would not reach the fixture", "call it yourself"
         )
-    names, ids = given["argnames"], given.get("ids")
+    names, ids = marked["argnames"], marked.get("ids")
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     ids = ids if callable(ids) or ids is None else list(ids)
     cases = []
-    for number, one in enumerate(given["argvalues"]):
+    for number, one in enumerate(marked["argvalues"]):
         is_param = hasattr(one, "marks")  # pytest.param(…)
         row = one.values if is_param else one
         values = [row] if len(names) == 1 and not is_param else list(row)

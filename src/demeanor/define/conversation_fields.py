@@ -59,13 +59,13 @@ def _steer(table: Table, key: str) -> tuple[Steer, ...]:
     value = table.anything(key)
     if not isinstance(value, list | tuple) or not value:
         table.fail(key, f"expected a list of messages, found {describe(value)}", _REMEDY)
-    return tuple(_one_steer(table, f"{key}[{index}]", one) for index, one in enumerate(value))
+    return tuple(_one_steer(table, f"{key}[{index}]", item) for index, item in enumerate(value))
 
 
 def _one_steer(table: Table, key: str, value: Any) -> Steer:
     if isinstance(value, Steer):
         return value
-    if isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(one, str) for one in value):
+    if isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(word, str) for word in value):
         value = {"after": value[0], "say": value[1]}
     if not isinstance(value, Mapping):
         table.fail(key, f"expected a message of the user, found {describe(value)}", _REMEDY)

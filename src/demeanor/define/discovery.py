@@ -54,9 +54,9 @@ def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
 def _add(eval_: Eval, found: dict[object, Eval]) -> None:
     """Add an eval that is not there yet. A source may read the same task in several ways, each with tags of its own."""
     key = id(eval_) if eval_.task is None else (eval_.source.path.resolve(), eval_.name)
-    known = found.setdefault(key, eval_)
-    if known is not eval_:
-        found[key] = replace(known, tags=tuple(dict.fromkeys((*known.tags, *eval_.tags))))
+    collected = found.setdefault(key, eval_)
+    if collected is not eval_:
+        found[key] = replace(collected, tags=tuple(dict.fromkeys((*collected.tags, *eval_.tags))))
 
 
 def all_of(problems: Sequence[BadInput]) -> BadInput:
@@ -176,9 +176,9 @@ def _read_definition(place: Path) -> tuple[Eval, ...]:
     """The evals of a scenario folder, or of what a source can read."""
     source = source_of(place)
     own = [name for name in _READERS if (place / name).is_file()]
-    found = own + ([source.FILE] if source is not None and place.is_dir() and (place / source.FILE).is_file() else [])
-    if len(found) > 1:
-        raise BadInput(f"the folder has both {found[0]} and {found[1]}", where=place, remedy="keep one of them")
+    files = own + ([source.FILE] if source is not None and place.is_dir() and (place / source.FILE).is_file() else [])
+    if len(files) > 1:
+        raise BadInput(f"the folder has both {files[0]} and {files[1]}", where=place, remedy="keep one of them")
     if own:
         read = _READERS[own[0]](place)
         return read if isinstance(read, tuple) else (read,)

@@ -8,7 +8,7 @@ its files is.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -53,15 +53,15 @@ def edits(
     except GitError as error:
         return Edits(base=None, problem=f"{root} is not in a git repository: {error}")
     try:
-        wanted = base or fork_point(top)
+        revision = base or fork_point(top)
     except GitError as error:
         return Edits(base=None, problem=str(error))
     try:
-        commit = commit_of(top, wanted)
+        commit = commit_of(top, revision)
     except GitError:
-        return Edits(base=None, problem=missing_commit(top, wanted))
+        return Edits(base=None, problem=missing_commit(top, revision))
     changed = _changed(top, commit)
-    found: dict[str, Edit] = {}
+    by_name: dict[str, Edit] = {}
     for eval_ in evals:
         path = eval_.source.path.resolve()
         if not path.is_relative_to(top):
@@ -69,22 +69,52 @@ def edits(
         place = path.relative_to(top).as_posix()
         if path.is_dir():
             if any(name.startswith(f"{place}/") for name in changed):
-                found[eval_.name] = "edited" if _is_there(top, commit, place) else "new"
+                by_name[eval_.name] = "edited" if _is_there(top, commit, place) else "new"
         elif place in changed:
             edit = _edited(path.read_text("utf-8", "replace"), _before(top, commit, place), eval_)
             if edit:
-                found[eval_.name] = edit
+                by_name[eval_.name] = edit
     scope = _scope(within if within is not None else [root], top)
     inside = [name for name in changed if any(f"{name}/".startswith(place) for place in scope)]
     earlier = base_evals(inside, partial(_before, top, commit), evals)
     unsure = (*earlier.unsure, *_case_files(inside, evals, top))
     if not unsure:
-        found |= {
+        by_name |= {
             eval_.name: "new"
             for eval_ in evals
-            if eval_.cases_of and found.get(eval_.name) and eval_.name not in earlier.names
+            if eval_.cases_of and by_name.get(eval_.name) and eval_.name not in earlier.places
         }
-    return Edits(base=commit, evals=found, removed=earlier.removed, unsure=unsure)
+    by_name = _without_moved(by_name, evals, earlier.places, partial(_moved, top, commit))
+    return Edits(base=commit, evals=by_name, removed=earlier.removed, unsure=unsure)
+
+
+def _without_moved(
+    found: Mapping[str, Edit],
+    evals: Iterable[Eval],
+    places: Mapping[str, str],
+    moved: Callable[[str, Eval], dict[str, Edit]],
+) -> dict[str, Edit]:
+    """The edits, in which an eval that was elsewhere at the commit is not new."""
+    kept = dict(found)
+    for eval_ in evals:
+        if kept.get(eval_.name) == "new" and not eval_.cases_of and (old := places.get(eval_.name)):
+            del kept[eval_.name]
+            kept |= moved(old, eval_)
+    return kept
+
+
+def _moved(top: Path, commit: str, old: str, eval_: Eval) -> dict[str, Edit]:
+    """Whether an eval that was in the file `old` at the commit is edited."""
+    path, before = eval_.source.path.resolve(), _before(top, commit, old)
+    if not path.is_dir():
+        same = _edited(path.read_text("utf-8", "replace"), before, eval_) is None
+        return {} if same else {eval_.name: "edited"}
+    folder = old.rpartition("/")[0]
+    names = git(top, "ls-tree", "-r", "-z", "--name-only", f"{commit}:{folder}").split("\0")
+    then = {name: _before(top, commit, f"{folder}/{name}".lstrip("/")) for name in names if name}
+    files = [file for file in path.rglob("*") if file.is_file()]
+    now = {file.relative_to(path).as_posix(): file.read_text("utf-8", "replace") for file in files}
+    return {} if now == then else {eval_.name: "edited"}
 
 
 def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> list[str]:
@@ -97,13 +127,13 @@ def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> lis
 
 def _scope(paths: Sequence[str | Path], top: Path) -> list[str]:
     """The paths relative to the repository's top, folders with a slash at the end; `::name` is ignored."""
-    found = []
+    files = []
     for given in paths:
         path = Path(str(given).partition("::")[0]).resolve()
         if path.is_relative_to(top):
             place = path.relative_to(top).as_posix()
-            found.append("" if place == "." else f"{place}/")
-    return found
+            files.append("" if place == "." else f"{place}/")
+    return files
 
 
 def _changed(top: Path, commit: str) -> frozenset[str]:

@@ -50,13 +50,13 @@ class Field:
 
 def read_fields(table: Table, fields: Sequence[Field], *, python: bool = False) -> dict[str, Any]:
     """The values of the `fields` that the table has; a missing required key and an unknown key are a BadInput."""
-    found = {}
-    for one in fields:
-        reader = one.python if python else one.toml
-        if reader is not None and (table.anything(one.name) is not None or (one.required and not python)):
-            found[one.name] = reader(table, one.name)
+    values = {}
+    for key in fields:
+        reader = key.python if python else key.toml
+        if reader is not None and (table.anything(key.name) is not None or (key.required and not python)):
+            values[key.name] = reader(table, key.name)
     table.finish()
-    return found
+    return values
 
 
 def text(table: Table, key: str) -> str:
@@ -108,5 +108,5 @@ def require_function(table: Table, key: str, function: Any, *, of: str, example:
         table.fail(key, f"expected a function of 1 argument{of}, found {describe(function)}", f"write `{example}`")
     tests = (inspect.isgeneratorfunction, inspect.isasyncgenfunction, inspect.iscoroutinefunction)
     if any(test(function) for test in tests):
-        found = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
-        table.fail(key, found, "write a plain `def` without `yield`")
+        problem = f"{getattr(function, '__name__', function)!r} is async or a generator, so nothing in it would run"
+        table.fail(key, problem, "write a plain `def` without `yield`")

@@ -33,16 +33,16 @@ def _server(table: Table, key: str, name: str, value: Any) -> McpServer:
     return tuple(value)
 
 
-def _from_fields(table: Table, found: Mapping[str, Any]) -> McpServer:
-    transport = found.get("transport", "stdio")
-    if "path" in found and ("tools" in found or transport != "http"):
+def _from_fields(table: Table, fields: Mapping[str, Any]) -> McpServer:
+    transport = fields.get("transport", "stdio")
+    if "path" in fields and ("tools" in fields or transport != "http"):
         table.fail("path", "is only for a command over HTTP", 'add transport = "http", or remove the key')
-    if "tools" in found:
-        return _fixture(table, found["tools"], transport)
+    if "tools" in fields:
+        return _fixture(table, fields["tools"], transport)
     if transport != "http":
-        return tuple(found["command"]) or table.fail("command", "is empty", _EXAMPLE)
+        return tuple(fields["command"]) or table.fail("command", "is empty", _EXAMPLE)
     try:
-        return HttpServer(found["command"], **({"path": found["path"]} if "path" in found else {}))
+        return HttpServer(fields["command"], **({"path": fields["path"]} if "path" in fields else {}))
     except ValueError as error:
         table.fail("command", str(error))
 

@@ -44,8 +44,8 @@ class NamedEvals:
 class BaseEvals:
     """The evals of the base commit in files that have changed since, as far as their source tells."""
 
-    names: frozenset[str]
-    """All of them."""
+    places: dict[str, str]
+    """All of them by name, each with its file at the base commit."""
 
     removed: dict[str, str]
     """Those that do not exist any more, each with its file at the base commit."""
@@ -60,7 +60,7 @@ def base_evals(
     """Compare `evals`, which exist now, with the base commit. `changed` are the files that differ from it."""
     now = {eval_.name for eval_ in evals}
     families = {eval_.cases_of for eval_ in evals if eval_.cases_of}
-    names: set[str] = set()
+    places: dict[str, str] = {}
     removed: dict[str, str] = {}
     unsure: list[str] = []
     for place in sorted(changed):
@@ -69,13 +69,13 @@ def base_evals(
         content = content_at_base(place)
         if content is None:
             continue
-        found = named_evals(place, content)
-        names |= found.names
-        removed.update({name: place for name in found.names if name not in now})
-        removed.update({name: place for name in found.families if name not in now | families})
-        if not found.complete:
+        named = named_evals(place, content)
+        places.update(dict.fromkeys(named.names, place))
+        removed.update({name: place for name in named.names if name not in now})
+        removed.update({name: place for name in named.families if name not in now | families})
+        if not named.complete:
             unsure.append(place)
-    return BaseEvals(names=frozenset(names), removed=removed, unsure=tuple(unsure))
+    return BaseEvals(places=places, removed=removed, unsure=tuple(unsure))
 
 
 def named_evals(place: str, content: str) -> NamedEvals:
@@ -118,11 +118,11 @@ def _with_cases(family: str, rows: object) -> NamedEvals:
 def _named_in_python(source: str) -> NamedEvals:
     tree = ast.parse(source)
     decorated = list(decorated_functions(tree))
-    found = [_named_by(function, call) for function, call in decorated]
-    names = frozenset(name for one in found for name in one.names)
-    families = frozenset(name for one in found for name in one.families)
+    evals = [_named_by(function, call) for function, call in decorated]
+    names = frozenset(name for named in evals for name in named.names)
+    families = frozenset(name for named in evals for name in named.families)
     calls = sum(is_eval_test(node) for node in ast.walk(tree))
-    complete = len(decorated) == calls and all(one.complete for one in found)
+    complete = len(decorated) == calls and all(named.complete for named in evals)
     return NamedEvals(names=names, families=families, complete=complete)
 
 
@@ -138,7 +138,7 @@ def _named_by(function: Function, call: ast.Call) -> NamedEvals:
     cases = [word.value for word in call.keywords if word.arg == "cases"]
     if cases:
         return _with_cases(name, _literal(cases[0]))
-    if any("parametrize" in ast.dump(one) for one in function.decorator_list):
+    if any("parametrize" in ast.dump(decorator) for decorator in function.decorator_list):
         return _with_cases(name, None)
     return NamedEvals(names=frozenset({name}))
 

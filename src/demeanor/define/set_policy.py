@@ -91,8 +91,8 @@ def _in_toml(source: str, policy: Policy, path: Path, *tables: str) -> str:
     exists, table["policy"] = "policy" in table, policy.value
     line = re.compile(r"""^([ \t]*(?:policy|"policy"|'policy')[ \t]*=[ \t]*)(["'])(\w+)\2""", re.M)
     replaced = (
-        f"{source[: one.start()]}{one[1]}{one[2]}{policy.value}{one[2]}{source[one.end() :]}"
-        for one in line.finditer(source)
+        f"{source[: match.start()]}{match[1]}{match[2]}{policy.value}{match[2]}{source[match.end() :]}"
+        for match in line.finditer(source)
     )
     added = f'{source.rstrip()}\n\n[{".".join(tables)}]\npolicy = "{policy.value}"\n'
     for text in replaced if exists or not tables else (added,):
@@ -136,8 +136,8 @@ def _policy_argument(tree: ast.Module, eval_: Eval) -> ast.expr | None:
             for node in ast.walk(tree)
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Call) and _is_name(node.args[:1], function.name)
         ]
-    found = [call.args[0] for call in calls if call.args]
-    return found[0] if found and (function.decorator_list or len(found) == 1) else None
+    policies = [call.args[0] for call in calls if call.args]
+    return policies[0] if policies and (function.decorator_list or len(policies) == 1) else None
 
 
 def _function_at(tree: ast.Module, line: int) -> ast.FunctionDef | ast.AsyncFunctionDef | None:

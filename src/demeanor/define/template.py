@@ -14,7 +14,7 @@ from demeanor.define.repository import refuse_outside
 
 def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "files") -> dict[str, bytes]:
     """`files` by normalised path, as bytes; rejects paths that leave the workspace or conflict with each other."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     for path, content in files.items():
         if not isinstance(path, str):
             raise BadInput(f"a path must be a string, found {path!r}", where=where, key=key)
@@ -25,14 +25,14 @@ def checked_files(files: Mapping[Any, Any], *, where: Path | str, key: str = "fi
             problem = f"the content must be a string or bytes, found {type(content).__name__}"
             raise BadInput(problem, where=where, key=f"{key}[{path!r}]")
         normal = Path(path).as_posix()
-        if normal in found:
+        if normal in contents:
             raise BadInput(f"the file {normal!r} is given twice", where=where, key=key)
-        found[normal] = content.encode() if isinstance(content, str) else content
-    for path in found:
+        contents[normal] = content.encode() if isinstance(content, str) else content
+    for path in contents:
         for parent in Path(path).parents:
-            if parent.as_posix() in found:
+            if parent.as_posix() in contents:
                 raise BadInput(f"{parent.as_posix()!r} is both a file and the folder of {path!r}", where=where, key=key)
-    return found
+    return contents
 
 
 def checked_template(folder: Path, *, where: Path | str, key: str = "files") -> Path:

@@ -33,7 +33,7 @@ def read_user(table: Table, key: str) -> User:
         return ScriptedUser(reply=value)
     if isinstance(value, str | UserReply):
         value = [value]
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str | UserReply) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(reply, str | UserReply) for reply in value):
         table.fail(key, f"expected a user, found {describe(value)}", _EXAMPLE)
     try:
         return ScriptedUser(replies=tuple(value))
@@ -64,7 +64,7 @@ def _require_reply(table: Table, key: str, function: Any) -> None:
 def _replies(table: Table, key: str) -> tuple[UserReply, ...]:
     value = table.anything(key)
     several = value if isinstance(value, list | tuple) else [value]
-    return tuple(_reply(table, f"{key}[{index}]", one) for index, one in enumerate(several))
+    return tuple(_reply(table, f"{key}[{index}]", reply) for index, reply in enumerate(several))
 
 
 def _reply(table: Table, key: str, value: Any) -> UserReply:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         headline as headline,
         html_code as html_code,
         inline_code as inline_code,
+        prose as prose,
         table_row as table_row,
     )
     from demeanor.render.marks import (
@@ -66,7 +67,7 @@ __getattr__ = lazy_names(
     {
         "documents": "ReportDocument compact_object grouped item_pieces json_data",
         "junit": "JUnitCase write_junit",
-        "markdown": "code_block escape fit headline html_code inline_code table_row",
+        "markdown": "code_block escape fit headline html_code inline_code prose table_row",
         "marks": "EVAL_MARK STYLES SUBJECT_MARK dots sign",
         "numbers": "UNKNOWN duration money p_value percent rate trials",
         "pager": "show_markdown show_text",

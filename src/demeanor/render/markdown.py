@@ -1,7 +1,7 @@
 """Markdown that is safe to show on a web page, whatever an agent, a provider or an author wrote.
 
-Text from outside is always shown as code, escaped. So it can't become a link, an image, a mention, HTML or the end of a
-table cell.
+Text from outside is always shown as code, in a fence that it can't close. So it can't become a link, an image, a
+mention, HTML or the end of a table cell. Our own sentences are plain: these files are also read in mails and terminals.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from demeanor.core.values.exit_code import ExitCode
 
 EXIT_SIGNS = {ExitCode.ACCEPTED: "✅", ExitCode.REJECTED: "❌"}
 _UNDECIDED_SIGN = "⚠️"
-_HARMLESS = re.compile(r"[A-Za-z0-9_./:+=,() -]+")
-_UNESCAPED = frozenset(" ,;=()'\"%?-–…→·")
+_INTERPRETED = re.compile(r"[<>&`*\[\]|\\@#~$]|://|www\.|\b_|_\b|^([-+=]|\d+[.)])")
 
 
 def escape(text: str) -> str:
@@ -31,11 +30,18 @@ def headline(text: str, exit_code: ExitCode) -> str:
 
 
 def inline_code(text: str, *, width: int | None = None) -> str:
-    """`text` as code on one line, also inside a table, cut at `width` characters."""
+    """`text` as code on one line, cut at `width` characters, with a fence that is longer than any in the text; empty if
+    the text is. In a table, `table_row` escapes the borders in it."""
     flat = " ".join(printable(text).split()) if width is None else one_line(text, width=width)
-    if _HARMLESS.fullmatch(flat):
-        return f"`{flat}`"
-    return f"<code>{''.join(c if c.isalnum() or c in _UNESCAPED else f'&#{ord(c)};' for c in flat)}</code>"
+    fence = "`" * (1 + max(map(len, re.findall("`+", flat)), default=0))
+    pad = " " if flat.startswith("`") or flat.endswith("`") else ""
+    return flat and f"{fence}{pad}{flat}{pad}{fence}"
+
+
+def prose(text: str, *, width: int = 300) -> str:
+    """A sentence of our own, as it is; as code if it quotes something that Markdown or a code host would interpret."""
+    flat = one_line(text, width=width)
+    return inline_code(flat) if _INTERPRETED.search(flat) else flat
 
 
 def html_code(text: str, *, width: int = 300) -> str:
@@ -51,8 +57,8 @@ def code_block(text: str) -> str:
 
 
 def table_row(cells: Sequence[str]) -> str:
-    """One row of a table."""
-    return f"| {' | '.join(cells)} |"
+    """One row of a table. A border in a cell is escaped."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def fit(parts: Sequence[str], limit: int, *, remedy: str) -> list[str]:

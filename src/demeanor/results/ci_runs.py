@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from demeanor.config import Config
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.trees.git import GitError, git
 from demeanor.core.values.errors import BadInput, DemeanorError, StoreError, UsageError
 from demeanor.core.values.history import PastRun
-from demeanor.core.values.record import RunInfo, RunKind
+from demeanor.core.values.record import RunInfo
 from demeanor.results.history import open_project_history
 from demeanor.results.nights import night_filter
 from demeanor.runner import Catalog
@@ -34,7 +35,6 @@ DOWNLOADS = "ci"
 MOST_NIGHTS = 14
 """Runs of each nightly workflow that are looked at, the newest; a promotion needs ten nights."""
 
-_KIND: RunKind = "ci"
 _ASKED = "asked"
 _ASK_AGAIN = 600.0
 _CLOCKS = timedelta(minutes=5)
@@ -77,20 +77,26 @@ def parse_ci_run(text: str | None) -> CiRun | None:
 def import_ci_run(run: CiRun, config: Config, environ: Mapping[str, str], results: Path, history: SqlHistory) -> str:
     """Add the runs of Demeanor in the artifacts of a CI run to the history; returns the newest's name.
 
-    Whoever can start a workflow can write its artifacts. So none of these runs counts as a night unless it ran the
-    branch of the nights itself, whatever it says, and nothing is added to a run that the history has from elsewhere.
+    Whoever can start a workflow can write its artifacts. So a run counts as a night only if `fetch_nights` would have
+    fetched it, whatever it says of itself.
     """
     github = GitHub(run.repository, environ)
-    about = github.run(run.id)
-    folder = _downloaded(github, about, results / DOWNLOADS)
-    kind: RunKind | None = None if about.own and about.branch == night_filter(config).branch else _KIND
-    runs = _add(_runs_in(folder), Catalog(config=config, environ=environ), history, kind)
+    asked = github.run(run.id)
+    folder = _downloaded(github, asked, results / DOWNLOADS)
+    trusted = run.repository == github_repository(config.root, environ) and _may_be_a_night(asked, config)
+    runs = _add(_runs_in(folder), None if trusted else "ci", Catalog(config=config, environ=environ), history)
     if not runs:
         raise UsageError(
             f"the artifacts of run {run.id} of {run.repository} contain no run of Demeanor, or have expired\n"
             "  → let the workflow upload the folder results/, as those of `demeanor init` do"
         )
     return max(runs, key=lambda info: info.started).id
+
+
+def _may_be_a_night(run: WorkflowRun, config: Config) -> bool:
+    """Whether the nightly workflow has run on the branch of the nights."""
+    own = run.own and run.finished and run.branch == night_filter(config).branch
+    return own and PurePosixPath(run.workflow) in nightly_workflows(config.root)
 
 
 def nightly_workflows(root: Path, commit: str = "HEAD") -> tuple[PurePosixPath, ...]:
@@ -112,7 +118,8 @@ def fetch_nights(config: Config, environ: Mapping[str, str], results: Path, log:
     if not workflows:
         return
     with open_project_history(config, environ, results=results) as history:
-        nights = history.runs(kind="nightly")
+        runs = history.runs()
+    nights = [run for run in runs if run.info.kind == "nightly"]
     asked = results / DOWNLOADS / _ASKED
     in_ci = environ.get("CI") and (nights or not (environ.get("GH_TOKEN") or environ.get("GITHUB_TOKEN")))
     if in_ci or (nights and _is_recent(asked)):
@@ -121,7 +128,7 @@ def fetch_nights(config: Config, environ: Mapping[str, str], results: Path, log:
     names = [path.name for path in workflows if path.parent == _GITHUB_WORKFLOWS]
     if repository and names:
         try:
-            _fetch(GitHub(repository, environ), names, nights, config, environ, results, log)
+            _fetch(GitHub(repository, environ), names, runs, config, environ, results, log)
         except NoGh as error:
             if not nights:
                 log(f"the nights of CI are not in this history: {_on_one_line(error)}")
@@ -138,7 +145,7 @@ def _on_one_line(error: Exception) -> str:
 def _fetch(
     github: GitHub,
     workflows: Sequence[str],
-    nights: Collection[PastRun],
+    known: Collection[PastRun],
     config: Config,
     environ: Mapping[str, str],
     results: Path,
@@ -149,8 +156,8 @@ def _fetch(
     if branch is None:
         raise UsageError("the default branch is unknown\n  → set `branch` in [nightly]")
     listed = [run for name in workflows for run in _newest(github.runs(name, branch))]
-    known = {night.info.uid for night in nights}
-    missing = [run for run in _without_imported(listed, nights, folder) if not _is_known(folder, run, known)]
+    uids = {run.info.uid for run in known}
+    missing = [run for run in _without_imported(listed, known, folder) if not _is_known(folder, run, uids)]
     catalog = Catalog(config=config, environ=environ)
     lost = 0
     for number, run in enumerate(missing, start=1):
@@ -160,7 +167,7 @@ def _fetch(
             runs = [path for path in _runs_in(_downloaded(github, run, folder)) if _is_night(path)]
             lost += not runs
             with open_project_history(config, environ, results=results, reading=False) as history:
-                _add(runs, catalog, history)
+                _add(runs, None, catalog, history)
         except GitHubError:
             raise
         except DemeanorError as error:
@@ -176,10 +183,9 @@ def _newest(runs: Iterable[WorkflowRun]) -> list[WorkflowRun]:
     return list(islice((run for run in runs if run.own and run.finished), MOST_NIGHTS))[::-1]
 
 
-def _without_imported(
-    listed: Iterable[WorkflowRun], nights: Collection[PastRun], folder: Path
-) -> Iterable[WorkflowRun]:
+def _without_imported(listed: Iterable[WorkflowRun], known: Collection[PastRun], folder: Path) -> Iterable[WorkflowRun]:
     """The runs whose night did not get into the history in another way: each night there stands for one run at most."""
+    nights = [run for run in known if run.info.kind == "nightly"]
     others = [night.info for night in nights if folder.resolve() not in night.path.resolve().parents]
     for run in listed:
         night = next((info for info in others if _belongs(info, run)), None)
@@ -198,11 +204,11 @@ def _belongs(night: RunInfo, run: WorkflowRun) -> bool:
         return False
 
 
-def _is_known(folder: Path, run: WorkflowRun, known: Collection[str]) -> bool:
+def _is_known(folder: Path, run: WorkflowRun, uids: Collection[str]) -> bool:
     """Whether a run was downloaded before, and its nights are in the history, or can't be read."""
     own = _folder_of(run, folder)
     try:
-        return own.is_dir() and all(RunFolder(path).info().uid in known for path in _runs_in(own) if _is_night(path))
+        return own.is_dir() and all(RunFolder(path).info().uid in uids for path in _runs_in(own) if _is_night(path))
     except StoreError:
         return True
 
@@ -255,9 +261,11 @@ def _runs_in(folder: Path) -> list[Path]:
     return list({RunFolder(path).info().id: path for path in reversed(outer)}.values())[::-1]
 
 
-def _add(folders: Iterable[Path], catalog: Catalog, history: SqlHistory, kind: RunKind | None = None) -> list[RunInfo]:
-    """Add runs to the history, as runs of a kind if one is named; then nothing is added to those of other kinds."""
-    imports = tuple(read_imports(folders, ImportOptions(kind=kind)))
-    others = {past.info.uid for past in history.runs() if kind and past.info.kind != kind}
-    write_imports(history.database, [new for new in imports if new.run.uid not in others], catalog.redactor)
+def _add(folders: Iterable[Path], kind: Literal["ci"] | None, catalog: Catalog, history: SqlHistory) -> list[RunInfo]:
+    """Add runs to the history, as runs of this kind if they are not to be nights. Nothing is added to a night that is
+    there, or to a run of another kind."""
+    imports = read_imports(folders, ImportOptions(kind=kind))
+    taken = {run.info.uid for run in history.runs() if kind is None or run.info.kind != kind}
+    new = [imported for imported in imports if imported.run.uid not in taken]
+    write_imports(history.database, new, catalog.redactor)
     return [imported.run for imported in imports]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from demeanor.runner.agent_files import agent_files as agent_files
     from demeanor.runner.agent_start import (
         START_TIMEOUT as START_TIMEOUT,
         start_agents as start_agents,
@@ -145,6 +146,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
+        "agent_files": "agent_files",
         "agent_start": "start_agents start_eval START_TIMEOUT start_subjects",
         "assemble": "check_sandbox open_sandbox run_info",
         "attempt": "AttemptContext capture_errors make_attempt path_tools",

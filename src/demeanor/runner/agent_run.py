@@ -19,6 +19,7 @@ from demeanor.core.values.errors import WorldError
 from demeanor.core.values.ports import GatewaySession, SandboxSession
 from demeanor.core.values.process import Limits, ProcessEnd
 from demeanor.core.values.verdict import VoidCause
+from demeanor.runner.machine_limits import refusals
 
 if TYPE_CHECKING:
     from demeanor.core.values.process import Launch
@@ -68,6 +69,9 @@ class AgentRun:
     stalled: float | None = None
     """For how many seconds the provider had stalled, if that is why the last program was killed."""
 
+    refused: str | None = None
+    """Which limit of the machine was reached, if that may be why the last program failed."""
+
     async def run(self, last_message: Callable[[], str]) -> None:
         """Run the programs one after the other; `last_message` is the agent's last message so far."""
         started = time.monotonic()
@@ -84,8 +88,11 @@ class AgentRun:
             watch = _Watch(self.gateway, user)
             if user:
                 limits = replace(limits, paused=partial(_waited_since, user, waited))
+            before = refusals()
             end = await self.sandbox.run(launches.pop(0), limits=limits, last_activity=watch)
             self.ends.append(end)
+            if self.agent.exit_ok(end) is not True:
+                self.refused = refusals().reason(before, end)
             if end.ended_by != "exit":
                 self.stalled = watch.stalled(self.limits.wall)
                 return

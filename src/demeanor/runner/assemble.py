@@ -28,6 +28,7 @@ from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
 from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
 from demeanor.judge import ask_here, blame_unknown
+from demeanor.runner.agent_files import agent_files
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
 from demeanor.runner.budget import budget_limits
 from demeanor.runner.cassettes import changed_task_notes, recorder, replay_model
@@ -184,6 +185,7 @@ def assemble(
         template=templates.get,
         seed=seed,
         facts={PATH_TOOLS: path_tools()},
+        files=agent_files(config),
         idle=config.idle_timeout,
         output_bytes=config.limits.output,
         features=_features(config, request),
@@ -255,7 +257,7 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
     if request.replay is not None:
         trials = {session.id: trial for trial in plan.trials() for session in sessions_of(trial)}
         replay = partial(replay_model, catalog, trials, request.replay)
-    return make_gateway(
+    gateway = make_gateway(
         catalog,
         (cell.subject for cell in plan.cells if cell.skipped is None),
         budget_limits(catalog.config, request),
@@ -263,6 +265,8 @@ def _gateway(catalog: Catalog, plan: Plan, request: RunRequest) -> Gateway:
         tasks=bool(plan_engines(plan)),
         others=asked_models(cell.eval for cell in plan.cells if cell.skipped is None),
     )
+    catalog.make_room(_jobs(catalog.config, request, plan))
+    return gateway
 
 
 def _with_tasks(attempt: Attempt, engines: Mapping[str, EngineRun]) -> Attempt:

@@ -13,13 +13,14 @@ from demeanor.core.trees.open_files import REMEDY, out_of_files
 from demeanor.core.values.agent import Agent, Orders, Task
 from demeanor.core.values.capture import NOTE_REMEDY, Breakdown, Capture
 from demeanor.core.values.errors import BadInput, WorldError
-from demeanor.core.values.fingerprints import scenario_hashes
+from demeanor.core.values.fingerprints import AGENT_FILES, scenario_hashes
 from demeanor.core.values.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
 from demeanor.core.values.process import Launch, Limits
 from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import VoidCause
+from demeanor.runner.agent_files import AgentFiles
 from demeanor.runner.agent_run import AgentRun
 from demeanor.runner.features import Feature, Services
 from demeanor.runner.hidden_files import hidden_files
@@ -56,6 +57,9 @@ class AttemptContext:
 
     facts: Mapping[str, str] = field(default_factory=dict)
     """Facts about this machine, recorded in every capture."""
+
+    files: AgentFiles | None = None
+    """Tells what the agents are made of; None leaves that out of their fingerprints."""
 
     idle: float | None = None
     """Seconds without output or model traffic after which an agent is killed; None for no limit."""
@@ -110,6 +114,10 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
         task = _task(trial, sandbox, gateway, seed, context)
         orders = _orders(trial, agent, task, context)
         facts = _facts(context, sandbox, gateway, orders, seed, uses_model=agent.dialect is not None)
+        if context.files is not None:
+            confined = context.sandbox.name != "none"
+            if identity := context.files.identity(agent, orders, confined=confined):
+                facts[AGENT_FILES] = identity
         if gateway:
             gateway.set_facts({**facts, "network": sandbox.facts.get("network", "host")})
         sandbox.write_home_files(orders.home_files)
@@ -158,6 +166,7 @@ async def _capture(number: int, context: AttemptContext, so_far: TrialSoFar) -> 
         scenario=scenario_hashes(scenario),
         before=so_far.before,
         after=await sandbox.snapshot(),
+        breakdown=Breakdown(cause=VoidCause.SANDBOX, detail=run.refused) if run.refused else None,
         provider_silent=run.stalled,
         notes=(
             *(gateway.notes if gateway else ()),

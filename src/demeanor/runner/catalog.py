@@ -122,6 +122,11 @@ class Catalog:
             need_keys=not config.executor.remote,
         )
 
+    def make_room(self, trials: int) -> None:
+        """Let the models on this machine that were asked for hold the conversations of so many trials at once."""
+        if "models" in vars(self):
+            self.models.make_room(trials)
+
     @property
     def price_list(self) -> str:
         """The name and version of the price list, if a model has its price from there; otherwise empty."""

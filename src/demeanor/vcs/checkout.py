@@ -11,9 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -21,21 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.config import Config
-from demeanor.core.signals import signals_as_interrupt, signals_deferred
+from demeanor.core.signals import signals_as_interrupt
 from demeanor.core.trees.git import GitError, commit_of, git
+from demeanor.core.trees.guarded_folder import guarded_folder
 from demeanor.core.values.errors import UsageError
 from demeanor.vcs.build import run_build
 
 _PREFIX = "demeanor-checkout-"
-_REMOVER = """
-import subprocess, sys
-sys.path.insert(0, sys.argv[1])
-from demeanor.sandboxes.supervisor.run_folder import remove_run_folder
-if not sys.stdin.buffer.read(1):
-    remove_run_folder(sys.argv[2])
-    subprocess.run(["git", "-C", sys.argv[3], "worktree", "prune"])
-"""
-_PACKAGES = str(Path(__file__).parents[2])
 _OWN_WORKTREE = re.compile(rf"/{_PREFIX}(\d+)-[^/]+/tree$")
 
 
@@ -80,9 +69,9 @@ def checked_out(
     with signals_as_interrupt():
         top = top_of(config.root)
         _remove_stale(top)
-        home = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")).resolve()
-        folder = home / "tree"
-        with _removed_if_killed(top, home):
+        prune = ("git", "-C", str(top), "worktree", "prune")
+        with guarded_folder(f"{_PREFIX}{os.getpid()}-", then=prune) as home:
+            folder = home / "tree"
             try:
                 _add(top, folder, commit)
                 if change is not None:
@@ -100,25 +89,6 @@ def checked_out(
                 yield Checkout(revision=revision, commit=commit, folder=folder, config=_relocate(config, root))
             finally:
                 _remove(top, folder, home)
-
-
-@contextmanager
-def _removed_if_killed(top: Path, home: Path) -> Iterator[None]:
-    """Have the folder of a worktree removed if this process is killed within the block."""
-    remover: subprocess.Popen[bytes] | None = None
-    try:
-        with signals_deferred():  # an interrupted Popen would leave an untracked process
-            remover = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _REMOVER, _PACKAGES, str(home), str(top)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        yield
-    finally:
-        if remover is not None:
-            remover.communicate(b"" if home.exists() else b"x")
 
 
 def top_of(root: Path) -> Path:

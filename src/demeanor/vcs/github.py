@@ -55,11 +55,14 @@ class WorkflowRun:
     attempt: int
     """1, 2, 3 …; a run that is started again keeps its id."""
 
+    workflow: str
+    """The workflow's file, from the top of the repository."""
+
+    branch: str
     finished: bool
     own: bool
     """Whether it ran a branch of the repository itself: not a pull request, and not a fork."""
 
-    branch: str
     commit: str
     started: str
     """ISO 8601, UTC, to the second, as `ended`."""
@@ -255,9 +258,10 @@ def _workflow_run(data: Any) -> WorkflowRun:
     return WorkflowRun(
         id=_number(data["id"]),
         attempt=_number(data["run_attempt"]),
+        workflow=_text(data["path"]).partition("@")[0],
+        branch=_text(data["head_branch"] or ""),
         finished=data["status"] == "completed",
         own=data["event"] in _OWN_EVENTS and own["full_name"] == head.get("full_name"),
-        branch=_text(data["head_branch"] or ""),
         commit=_text(data["head_sha"]),
         started=_text(data["run_started_at"]),
         ended=_text(data["updated_at"]),

@@ -13,7 +13,15 @@ from demeanor.core.values.tally import Estimate
 from demeanor.core.values.usage import total
 from demeanor.decide import EXPECTED, RateShift
 from demeanor.render import numbers
-from demeanor.reports.night import NightCell, NightReport, NightRow, SubjectNights, phrases
+from demeanor.reports.night import (
+    BatchNights,
+    NightCell,
+    NightReport,
+    NightRow,
+    NightTotal,
+    SubjectNights,
+    phrases,
+)
 from demeanor.reports.run import POLICIES
 from demeanor.web.charts import trend
 
@@ -110,6 +118,23 @@ class SubjectHead:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BatchHead:
+    """The total of all subjects."""
+
+    title: str
+    """`Both subjects`."""
+
+    total: str
+    """Its total pass rate, and over how many cells."""
+
+    change: str
+    """The change since the night before; empty if there is none."""
+
+    trend: Markup
+    """The nights, the newest first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NightView:
     """Everything that the page of a night shows."""
 
@@ -130,6 +155,9 @@ class NightView:
 
     used: str
     """Time, tokens and cost of all subjects."""
+
+    batch: BatchHead | None
+    """The total of all subjects; None if there is only one."""
 
     layers: str
     """How many cells of each layer hold; empty if there are no whole tasks."""
@@ -161,6 +189,9 @@ class NightView:
     legend: tuple[tuple[str, str], ...]
     """The marks that are used."""
 
+    false_alarms: str
+    """How many falls a week are no falls; empty if it is no night."""
+
 
 def night_view(report: NightReport, *, whole: bool = False) -> NightView:
     """Arrange a report for a page; `whole`: with every eval, however many there are."""
@@ -173,6 +204,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         reason=report.reason,
         facts=tuple(phrases.origin(report).split(" · ")),
         used=f"{numbers.duration(spent.seconds)} · {numbers.tokens_and_cost(spent, uncounted, unpriced)}",
+        batch=_batch_head(report, report.batch) if report.batch is not None else None,
         layers=phrases.layers(report) or "",
         worse=report.worse,
         better=report.better,
@@ -186,6 +218,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
             *((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
             *(((phrases.EXPECTED_FAIL, EXPECTED),) if phrases.expected_fails(report) else ()),
         ),
+        false_alarms=phrases.false_alarms(report),
     )
 
 
@@ -277,7 +310,6 @@ def _head(nights: SubjectNights) -> SubjectHead:
     clear = ""
     if step is not None and step.clear:
         clear = "bad" if step.value < 0 else "good"
-    rates = [total.rate.value if total.rate else None for total in reversed(nights.totals)]
     return SubjectHead(
         subject=nights.subject,
         total=numbers.rate(nights.totals[-1].rate) if nights.totals[-1].rate else "no data",
@@ -286,5 +318,20 @@ def _head(nights: SubjectNights) -> SubjectHead:
         clear=clear,
         counts=phrases.counts(nights),
         used=phrases.used(nights.totals[-1]),
-        trend=trend(rates) if len(rates) > 1 else Markup(),
+        trend=_totals_trend(nights.totals),
     )
+
+
+def _batch_head(report: NightReport, batch: BatchNights) -> BatchHead:
+    return BatchHead(
+        title=phrases.batch(report),
+        total=phrases.total(batch),
+        change=phrases.compared(batch),
+        trend=_totals_trend(batch.totals),
+    )
+
+
+def _totals_trend(totals: Sequence[NightTotal]) -> Markup:
+    if len(totals) < 2:
+        return Markup()
+    return trend([total.rate.value if total.rate else None for total in reversed(totals)])

@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import demeanor.agents.install_error
+import demeanor.agents.installer
 import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
 from demeanor.cli.docs_location import docs_folder, schemas
 from demeanor.cli.registry import SUB_COMMANDS, all_commands, parser_of

@@ -300,6 +300,8 @@ def test_the_evals_of_an_agent_of_ones_own_work_with_a_plain_command(project: Pr
     assert config["agents"]["saves"] == {"adapter": "command", "command": ["sh", "./saves.sh", "{prompt}"]}
     ran = project.demeanor("run", "evals/eval_notes.py", "--trials", "1")
     assert ran.returncode == 0, ran.stdout
+    again = project.demeanor("init", "--agent", "sh saves.sh", "--ci", "none").stdout
+    assert "add your agent to demeanor.toml:\n\n[agents.saves]\n" in again
     refused = project.demeanor("init", "other", "--agent", "sh -c :", "--model", "openai/gpt-5-mini")
     assert "--model: mine was not seen to call a model" in refused.stderr
 

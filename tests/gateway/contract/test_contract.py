@@ -90,7 +90,8 @@ def test_every_stream_is_read_in_order_and_in_any_pieces(dialect: str) -> None:
             else:
                 finished = True
                 assert isinstance(delta, Interrupted) or not opened, name
-        assert (began, finished) == (1, True), name
+        assert finished, name
+        assert began == 1 or isinstance(deltas[-1], Interrupted), name
 
 
 def test_there_are_hundreds_of_cases() -> None:

@@ -12,6 +12,7 @@ from demeanor.core.values.messages import Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
 from demeanor.gateway.dialects.errors import read_error
+from demeanor.gateway.dialects.gemini import json_array_stream
 from demeanor.gateway.dialects.stream_events import Delta, Interrupted, assemble, deltas_of
 from tests.gateway.dialects.helpers import SIZES, in_pieces
 
@@ -302,3 +303,13 @@ def test_routes(path: str, alt: str | None, expected: tuple[str, bool, str]) -> 
     assert route is not None
     assert (route.operation, route.stream, route.framing) == expected
     assert route.model == "gemini-2.5-pro"
+
+
+def test_an_endless_item_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that is a JSON array can't use all memory either."""
+    monkeypatch.setattr(json_array_stream, "MAX_EVENT_BYTES", 100)
+    reader = GEMINI.stream_reader()
+    assert reader.feed(b'[{"a": "' + b"0" * 90) == []
+    (failed,) = reader.feed(b"0" * 10)
+    assert isinstance(failed, Interrupted)
+    assert "longer than 100 bytes" in failed.error.message

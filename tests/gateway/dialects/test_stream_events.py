@@ -34,6 +34,14 @@ def test_deltas_make_the_response() -> None:
     assert assemble(deltas_of(ANSWER)) == ANSWER
 
 
+def test_a_call_without_its_text_is_streamed_too() -> None:
+    """Scripts give the arguments only as an object."""
+    call = ToolCall(id="c", name="read", arguments={"a": 1})
+    assert [(each.arguments, each.raw) for each in assemble(deltas_of(Response(parts=(call,)))).calls] == [
+        ({"a": 1}, '{"a":1}')
+    ]
+
+
 def test_parts_may_be_open_at_once() -> None:
     """Deltas of two calls may be interleaved."""
     opened = [PartOpened(index=n, part=ToolCall(id=f"c{n}", name="f", arguments={})) for n in (0, 1)]

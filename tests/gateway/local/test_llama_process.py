@@ -170,3 +170,22 @@ async def test_a_file_that_is_not_a_model_is_reported(tmp_path: Path) -> None:
         with pytest.raises(EngineError, match=problem):
             await engine.chat(HI)
         assert engine.pid is None
+
+
+async def evaluated_again(engine: LlamaProcess) -> int:
+    """How many tokens of a first turn are evaluated again in the second turn, after two other conversations began."""
+    talks = [[{"role": "user", "content": f"{number} is my number. " * 20}] for number in "123"]
+    first = [await engine.chat({**HI, "messages": talk}, owner=talk[0]["content"]) for talk in talks]
+    turn = [*talks[0], {"role": "assistant", "content": "ok"}, {"role": "user", "content": "And now?"}]
+    second = await engine.chat({**HI, "messages": turn}, owner=talks[0][0]["content"])
+    held: int = second["usage"]["prompt_tokens_details"]["cached_tokens"]
+    return int(first[0]["usage"]["prompt_tokens"]) - held
+
+
+async def test_as_many_conversations_are_held_as_trials_run() -> None:
+    """With fewer slots, each turn of a trial would evict another trial, and evaluate everything again."""
+    async with an_engine() as engine:
+        assert await evaluated_again(engine) > 50
+    async with an_engine() as engine:
+        engine.make_room(3)
+        assert await evaluated_again(engine) < 10

@@ -18,7 +18,7 @@ from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.script import Answer, ScriptedModel
-from demeanor.gateway.server.budget import Amount, Budget, BudgetAccount, Budgets
+from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets, Charge
 from demeanor.gateway.server.session import Session
 from tests.gateway.helpers import a_trial, chat, post, provider, running, session_of
 
@@ -249,7 +249,7 @@ async def test_requests_of_other_trials_are_not_waited_for() -> None:
     """An agent that does not end its request can't delay another one's."""
     run = BudgetAccount("the run", Budget(tokens=100))
     slow, honest = BudgetAccount("one", Budget(), run), BudgetAccount("two", Budget(), run)
-    async with slow.reserve(Amount(tokens=90)), asyncio.timeout(60), honest.reserve(Amount(tokens=90)) as spent:
+    async with slow.reserve(Charge(tokens=90)), asyncio.timeout(60), honest.reserve(Charge(tokens=90)) as spent:
         assert spent is None
 
 

@@ -7,31 +7,33 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.errors import BadInput
-from demeanor.plugins.cluster.certificates import CA, ROLES, CertificateFolder, write_certificates
+from demeanor.plugins.cluster.certificates import CERTIFICATE, KEY, require_certificate, security, write_certificate
 
 
-def test_certificates_are_complete_and_their_keys_are_private(tmp_path: Path) -> None:
-    """One authority, and a pair for each role that OpenSSL accepts."""
+def test_a_certificate_is_complete_and_its_key_is_private(tmp_path: Path) -> None:
+    """OpenSSL accepts the pair, and it serves every role."""
     folder = tmp_path / "certs"
-    files = write_certificates(folder)
-    assert {path.name for path in files} == {CA, *(f"{role}{ending}" for role in ROLES for ending in (".pem", ".key"))}
-    for role in ROLES:
-        assert stat.S_IMODE((folder / f"{role}.key").stat().st_mode) == 0o600
-        context = ssl.create_default_context(cafile=str(folder / CA))
-        context.load_cert_chain(folder / f"{role}.pem", folder / f"{role}.key")
-        CertificateFolder(folder=folder).require(role)
+    assert write_certificate(folder) == (folder / CERTIFICATE, folder / KEY)
+    assert stat.S_IMODE((folder / KEY).stat().st_mode) == 0o600
+    context = ssl.create_default_context(cafile=str(folder / CERTIFICATE))
+    context.load_cert_chain(folder / CERTIFICATE, folder / KEY)
+    require_certificate(folder)
+    settings = security(folder)
+    assert settings.require_encryption
+    for role in ("scheduler", "worker", "client"):
+        assert settings.get_tls_config_for_role(role)["key"] == str(folder / KEY)
 
 
-def test_existing_certificates_are_not_replaced(tmp_path: Path) -> None:
-    """The cluster that uses them would break."""
-    write_certificates(tmp_path / "certs")
-    before = (tmp_path / "certs" / CA).read_bytes()
+def test_an_existing_certificate_is_not_replaced(tmp_path: Path) -> None:
+    """The cluster that uses it would break."""
+    write_certificate(tmp_path / "certs")
+    before = (tmp_path / "certs" / CERTIFICATE).read_bytes()
     with pytest.raises(BadInput, match="exists already"):
-        write_certificates(tmp_path / "certs")
-    assert (tmp_path / "certs" / CA).read_bytes() == before
+        write_certificate(tmp_path / "certs")
+    assert (tmp_path / "certs" / CERTIFICATE).read_bytes() == before
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the command that makes it."""
-    with pytest.raises(BadInput, match=r"ca.pem is missing\n  → make certificates: demeanor cluster certs"):
-        CertificateFolder(folder=tmp_path).require("client")
+    with pytest.raises(BadInput, match=r"cluster.pem is missing\n  → make a certificate: demeanor cluster certs"):
+        require_certificate(tmp_path)

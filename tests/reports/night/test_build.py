@@ -179,3 +179,27 @@ def test_rates_match_the_judged_trials(words: list[str]) -> None:
     assert (row.together.rate is not None) == (total > 0)
     if row.change is not None:
         assert row.change.low <= row.change.value <= row.change.high
+
+
+def test_the_batch_has_one_total_with_its_nights():
+    """It is the mean over the cells of all subjects; nights with fewer subjects say so by their number of cells."""
+    cells = [
+        *nights({"a": "ppp ppp pff", "b": "ppp pff ppp"}, first=10),
+        *nights({"a": "- fff ppp"}, first=10, subject="other:m"),
+        *nights({"known": "- fff fff"}, first=10, subject="other:m", policy=Policy.USUALLY_FAILS),
+    ]
+    batch = report_of(cells).batch
+    assert batch is not None
+    rates = [round(total.rate.value, 3) for total in batch.totals if total.rate]
+    assert rates == [1.0, round((1 + 1 / 3 + 0) / 3, 3), round((1 / 3 + 1 + 1) / 3, 3)]
+    assert [(total.judged, total.known_bad) for total in batch.totals] == [(2, 0), (3, 1), (3, 1)]
+    now = batch.totals[-1].rate
+    assert now is not None
+    assert now.low < now.value < now.high
+    assert batch.change is not None
+    assert (round(batch.change.value, 3), batch.change.evals) == (round((-2 / 3 + 2 / 3 + 1) / 3, 3), 3)
+
+
+def test_a_single_subject_has_no_other_total():
+    """It would be the same."""
+    assert report_of(nights({"a": "ppp ppp"})).batch is None

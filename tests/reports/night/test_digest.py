@@ -113,7 +113,7 @@ def test_a_quiet_night_has_no_sections() -> None:
 
 def test_a_long_list_is_cut() -> None:
     """The number of what is left out is told."""
-    evals = {f"falls_{number:02}": "ppp ppp ppp ppp ppp ppp fff fff" for number in range(MOST + 3)}
+    evals = {f"falls_{number:02}": "ppp ppp ppp ppp ppp ppp fff fff fff fff" for number in range(MOST + 3)}
     (worse,) = digest(report_of(nights(evals)))
     assert (len(worse.items), worse.more) == (MOST, 3)
     assert "… and 3 more" in night_terminal(report_of(nights(evals)))

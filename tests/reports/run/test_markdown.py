@@ -12,7 +12,23 @@ from demeanor.reports.run.markdown import markdown
 from demeanor.reports.run.report import RunReport
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-OURS = {"h2", "h3", "p", "table", "thead", "tbody", "tr", "th", "td", "code", "pre", "details", "summary", "strong"}
+OURS = {
+    "h2",
+    "h3",
+    "h4",
+    "p",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "code",
+    "pre",
+    "details",
+    "summary",
+    "strong",
+}
 OURS |= {"ul", "li"}
 NO = Fail(findings=(Finding(check="c", answer="no", reason="no file"),))
 
@@ -52,7 +68,8 @@ def test_the_most_important_thing_comes_first(mixed: RunReport) -> None:
     """Did it hold? What broke?"""
     text = markdown(mixed)
     assert text.startswith("## ❌ Rejected: 2 of 10 cells (8 evals on 2 subjects) do not hold")
-    assert text.index("### What broke") < text.index("### Failed, but tolerated") < text.index("### Skipped")
+    broken = text.index("### What broke\n\n- `asks_before_deleting` · `native:scripted`: 1 of 3 passed")
+    assert text.index("| `saves_the_note`") < broken < text.index("<details>") < text.index("### Skipped")
 
 
 def test_the_summary_is_the_markdown_it_seems_to_be(mixed: RunReport) -> None:
@@ -80,11 +97,11 @@ def test_an_empty_run_can_be_reported(report: Callable[..., RunReport]) -> None:
 
 
 def test_hostile_text_stays_text(hostile: tuple[str, RunReport]) -> None:
-    """No HTML, no link, no picture, no mention, no further table: it all stays in code."""
+    """No HTML, no link, no picture, no mention, no further table: it stays in code, unless it is a plain sentence."""
     text = markdown(hostile[1])
     found = page(text)
     assert found.names <= OURS
-    assert not {"@everyone", "evil", "alert", "spam", "gnp"} & set(found.loose.replace(".", " ").split())
+    assert not {"@everyone", "evil", "alert", "gnp"} & set(found.loose.replace(".", " ").split())
     assert len(text.encode()) < 100_000
     assert "\x1b" not in text
     assert "\u202e" not in text

@@ -62,8 +62,8 @@ class EventLog:
 
     def identity(self, call: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """The id and the arguments of the call that a request for permission is about."""
-        known = self._update_call(call)
-        return known["id"], known["arguments"] or as_dict(call.get("rawInput"))
+        updated = self._update_call(call)
+        return updated["id"], updated["arguments"] or as_dict(call.get("rawInput"))
 
     def set_tool(self, call: Mapping[str, Any], tool: str) -> None:
         """Set the name of a call's tool, which the agent may not have told."""
@@ -71,12 +71,12 @@ class EventLog:
 
     def asked(self, call: Mapping[str, Any], decide: Callable[[str, str], str]) -> str:
         """Handle a request for permission; `decide` answers it by the tool's name and kind."""
-        known = self._update_call(call)
-        kind = self._kind(known)
-        answer = decide(known["tool"], kind)
-        known["permission"] = answer
-        event = {"type": "asked", "turn": known["turn"], "id": known["id"], "tool": known["tool"], "kind": kind}
-        self._emit({**event, "answer": answer, "arguments": known["arguments"] or as_dict(call.get("rawInput"))})
+        updated = self._update_call(call)
+        kind = self._kind(updated)
+        answer = decide(updated["tool"], kind)
+        updated["permission"] = answer
+        event = {"type": "asked", "turn": updated["turn"], "id": updated["id"], "tool": updated["tool"], "kind": kind}
+        self._emit({**event, "answer": answer, "arguments": updated["arguments"] or as_dict(call.get("rawInput"))})
         return answer
 
     def steered(self, one: Mapping[str, Any], delivery: str) -> None:

@@ -100,9 +100,9 @@ def _value(said: str, field: Mapping[str, Any]) -> Any:
     """The user's words as a value of the field; None if they are not one."""
     pairs = _pairs(field)
     if field.get("type") == "array":
-        wanted = [part.strip() for part in said.split(",")]
-        found = [value for shown, value in pairs if any(_same(one, shown) or _same(one, value) for one in wanted)]
-        return found or None
+        words = [part.strip() for part in said.split(",")]
+        values = [value for shown, value in pairs if any(_same(one, shown) or _same(one, value) for one in words)]
+        return values or None
     if pairs:
         return next((value for shown, value in pairs if _same(said, shown) or _same(said, value)), None)
     plain = said.strip().lower().rstrip(".!")

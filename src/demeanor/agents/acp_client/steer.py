@@ -58,19 +58,19 @@ class SteerHandler:
         """Say what is due, within the turn."""
         if self._cancelled:
             return
-        for one in self._steering.due():
+        for message in self._steering.due():
             if self._cancelled:
-                self._keep(one)
-            elif one.get("interrupt"):
-                self._interrupt(session, one)
+                self._keep(message)
+            elif message.get("interrupt"):
+                self._interrupt(session, message)
             elif self._goose_run:
-                prompt = [{"type": "text", "text": one["say"]}]
+                prompt = [{"type": "text", "text": message["say"]}]
                 params = {"sessionId": session, "expectedRunId": self._goose_run, "prompt": prompt}
-                self._sent[self._rpc.request(_GOOSE_STEER, params)] = one
+                self._sent[self._rpc.request(_GOOSE_STEER, params)] = message
             elif self._pulls:
-                self._queue.append(one)
+                self._queue.append(message)
             else:
-                self._interrupt(session, one)
+                self._interrupt(session, message)
 
     def pulled(self, method: Any) -> dict[str, Any] | None:
         """The answer to an agent that asks for messages of its user; None if the request is another one."""
@@ -78,9 +78,12 @@ class SteerHandler:
             return None
         self._pulls = True
         waiting, self._queue = self._queue, []
-        for one in waiting:
-            self._events.steered(one, "hint")
-        items = [{"content": [{"type": "text", "text": one["say"]}], "displayText": one["say"]} for one in waiting]
+        for message in waiting:
+            self._events.steered(message, "hint")
+        items = [
+            {"content": [{"type": "text", "text": message["say"]}], "displayText": message["say"]}
+            for message in waiting
+        ]
         return {"items": items}
 
     def answered(self, message: Mapping[str, Any]) -> bool:
@@ -97,8 +100,8 @@ class SteerHandler:
 
     def end(self) -> None:
         """A turn has ended: what could not be said within it is said next."""
-        for one in [*self._sent.values(), *self._queue, *self._steering.due()]:
-            self._keep(one)
+        for message in [*self._sent.values(), *self._queue, *self._steering.due()]:
+            self._keep(message)
         self._sent, self._queue, self._goose_run = {}, [], ""
 
     def _interrupt(self, session: Any, one: dict[str, Any]) -> None:

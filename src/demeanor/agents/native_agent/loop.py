@@ -84,10 +84,10 @@ def _run_prompt(conversation: Conversation, messages: list[dict[str, Any]]) -> t
             ended = _call(conversation, call, messages) or ended
             if said := _interruption(conversation):
                 _cancel(messages, answer.calls[index + 1 :])
-                return True, [one for one in said if one]
+                return True, [text for text in said if text]
         conversation.steering.answered()
         if said := _interruption(conversation):
-            return True, [one for one in said if one]
+            return True, [text for text in said if text]
         hints = _hints(conversation, "prompt" if ended else "hint")
         messages += [{"role": "user", "content": hint} for hint in hints if not ended]
         if ended:
@@ -99,8 +99,8 @@ def _interruption(conversation: Conversation) -> list[str]:
     """What the user says by an interruption that is due; an empty text if they say nothing. Hints wait."""
     steering = conversation.steering
     due = steering.due()
-    first = next((one for one in due if one.get("interrupt")), None)
-    steering.open = [one for one in due if one is not first] + steering.open
+    first = next((message for message in due if message.get("interrupt")), None)
+    steering.open = [message for message in due if message is not first] + steering.open
     if first is None:
         return []
     conversation.emit(steered_event(first, conversation.turn, "interrupt"))

@@ -122,14 +122,14 @@ def _search(workspace: Path, arguments: Mapping[str, str]) -> str:
         pattern = re.compile(arguments["pattern"])
     except re.error as error:
         raise ToolError(f"not a valid regular expression: {error}") from None
-    found = []
+    lines = []
     for path in _files(_inside(workspace, arguments.get("path", "."))):
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
             if pattern.search(line):
-                found.append(f"{path.relative_to(workspace.resolve())}:{number}: {line[:200]}")
-            if len(found) >= _MAX_MATCHES:
-                return "\n".join([*found, "… and more"])
-    return "\n".join(found) or "(nothing found)"
+                lines.append(f"{path.relative_to(workspace.resolve())}:{number}: {line[:200]}")
+            if len(lines) >= _MAX_MATCHES:
+                return "\n".join([*lines, "… and more"])
+    return "\n".join(lines) or "(nothing found)"
 
 
 def _shell(workspace: Path, arguments: Mapping[str, str]) -> str:

@@ -133,17 +133,17 @@ def _blocks(answer: str) -> Iterator[tuple[str, str, str]]:
 
 def _answers(run: str) -> Iterator[tuple[str, list[str]]]:
     """The texts between the user's prompts, each with aider's own remarks after it."""
-    found: list[tuple[list[str], list[str]]] = []
+    edits: list[tuple[list[str], list[str]]] = []
     for line in run.splitlines():
         if line.startswith("#### "):
-            found.append(([], []))
-        elif found and line.startswith("> "):
-            found[-1][1].append(line[2:])
-        elif found:
-            if found[-1][1] and line.strip():
-                found.append(([], []))
-            found[-1][0].append(line)
-    for lines, remarks in found:
+            edits.append(([], []))
+        elif edits and line.startswith("> "):
+            edits[-1][1].append(line[2:])
+        elif edits:
+            if edits[-1][1] and line.strip():
+                edits.append(([], []))
+            edits[-1][0].append(line)
+    for lines, remarks in edits:
         if text := "\n".join(lines).strip():
             yield text, remarks
 

@@ -63,11 +63,11 @@ def _forbidden(approval: Approval) -> tuple[str, ...]:
 
     Its own read-only sandbox is not an alternative: it can't be set up inside ours, and then no command runs at all.
     """
-    found = denied_tools(approval, ("exec_command", "apply_patch"), _KINDS)
+    denied = denied_tools(approval, ("exec_command", "apply_patch"), _KINDS)
     shell_allowed = "allow" in (approval.rules.get("exec_command"), approval.rules.get(Kind.EXECUTE))
-    if "apply_patch" not in found or shell_allowed:
-        return found
-    return tuple(dict.fromkeys((*found, "exec_command")))
+    if "apply_patch" not in denied or shell_allowed:
+        return denied
+    return tuple(dict.fromkeys((*denied, "exec_command")))
 
 
 def _settings(task: Task, setup: Setup) -> dict[str, Any]:
@@ -160,10 +160,10 @@ def is_sub_agent(session: dict[str, Any]) -> bool:
 def _lines(content: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     for line in content.decode("utf-8", "replace").splitlines():
         try:
-            found = as_dict(json.loads(line))
+            data = as_dict(json.loads(line))
         except (ValueError, RecursionError):
             continue
-        yield as_text(found.get("type")), as_dict(found.get("payload"))
+        yield as_text(data.get("type")), as_dict(data.get("payload"))
 
 
 _REFUSED = ("Command blocked by PreToolUse hook", "Tool call blocked by PreToolUse hook")

@@ -73,8 +73,8 @@ def _env(task: Task, setup: Setup) -> dict[str, str]:
 
 def _unpacked(program: tuple[str, ...]) -> Path | None:
     """The folder into which the program was unpacked when it was installed."""
-    found = (path for parent in Path(program[-1]).parents for path in parent.glob("cache/copilot/pkg/*/*"))
-    return next(found, None) if program else None
+    paths = (path for parent in Path(program[-1]).parents for path in parent.glob("cache/copilot/pkg/*/*"))
+    return next(paths, None) if program else None
 
 
 def _settings(task: Task) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def _orders(task: Task, setup: Setup) -> Orders:
 def _search_folder(setup: Setup) -> str:
     """The folder of `rg`, which its tools `glob` and `grep` start; empty if it was not installed by Demeanor."""
     folder = RECIPE.package.installation_of(Path(setup.program[-1])) if setup.program else None
-    found = RECIPE.package.helpers_in(folder) if folder else ()
-    return str(found[0].parent) if found else ""
+    helpers = RECIPE.package.helpers_in(folder) if folder else ()
+    return str(helpers[0].parent) if helpers else ""
 
 
 def _config(task: Task, setup: Setup) -> dict[str, Any]:

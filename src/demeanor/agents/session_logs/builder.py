@@ -80,12 +80,12 @@ class SessionBuilder:
             self.gaps["the agent did something before the first prompt of the file, which is left out"] = None
         rounds = tuple(
             Round(
-                prompt=one.prompt,
-                events=one.log.events(),
-                seen=tuple(one.seen),
-                interrupted=one.interrupted,
-                snapshot=one.snapshot,
+                prompt=round_.prompt,
+                events=round_.log.events(),
+                seen=tuple(round_.seen),
+                interrupted=round_.interrupted,
+                snapshot=round_.snapshot,
             )
-            for one in self._rounds
+            for round_ in self._rounds
         )
         return PastSession(agent=self._recipe.name, rounds=rounds, gaps=tuple(self.gaps), **facts)

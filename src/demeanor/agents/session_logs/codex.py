@@ -51,8 +51,8 @@ def read_session(lines: list[dict[str, Any]]) -> PastSession:
 
 def _facts(meta: Mapping[str, Any]) -> dict[str, str]:
     git = as_dict(meta.get("git"))
-    found = {"id": meta.get("id"), "folder": meta.get("cwd"), "started": meta.get("timestamp")}
-    return {name: as_text(value) for name, value in {**found, "commit": git.get("commit_hash")}.items()}
+    facts = {"id": meta.get("id"), "folder": meta.get("cwd"), "started": meta.get("timestamp")}
+    return {name: as_text(value) for name, value in {**facts, "commit": git.get("commit_hash")}.items()}
 
 
 def _told_prompt(line: Mapping[str, Any]) -> str:

@@ -42,16 +42,16 @@ def read_session(lines: list[dict[str, Any]], *, folder: str = "") -> PastSessio
 
 def _messages(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The messages of the session, each in its most complete form, in order."""
-    known: dict[str, dict[str, Any]] = {}
+    messages: dict[str, dict[str, Any]] = {}
     for line in lines:
         changed = as_dict(line.get("$set"))
         whole = line.get("messages") if "messages" in line else changed.get("messages")
         if whole is not None:
             listed = {as_text(message.get("id")): message for message in as_dicts(whole)}
-            known = {own: _fuller(known.get(own), message) for own, message in listed.items()}
+            messages = {own: _fuller(messages.get(own), message) for own, message in listed.items()}
         elif own := as_text(line.get("id")):
-            known[own] = line if isinstance(line, dict) else dict(line)
-    return list(known.values())
+            messages[own] = line if isinstance(line, dict) else dict(line)
+    return list(messages.values())
 
 
 def _fuller(known: dict[str, Any] | None, message: dict[str, Any]) -> dict[str, Any]:

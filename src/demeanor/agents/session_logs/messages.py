@@ -22,7 +22,7 @@ def cline_session(data: Mapping[str, Any], about: Mapping[str, Any]) -> PastSess
     commit in the user's repository."""
     built = SessionBuilder(cline.RECIPE)
     history = as_dicts(as_dict(as_dict(about.get("metadata")).get("checkpoint")).get("history"))
-    snapshots = {as_number(one.get("runCount")): as_text(one.get("ref")) for one in history}
+    snapshots = {as_number(entry.get("runCount")): as_text(entry.get("ref")) for entry in history}
     for message in as_dicts(data.get("messages")):
         by_model = message.get("role") == "assistant"
         parts = as_dicts(message.get("content"))
@@ -67,10 +67,10 @@ def goose_session(data: Mapping[str, Any]) -> PastSession:
             goose.add_part(built.log, part, as_text(message.get("id")))
     model = as_dict(data.get("model_config")).get("model_name")
     facts = {"id": data.get("id"), "folder": data.get("working_dir"), "started": data.get("created_at"), "model": model}
-    found = {name: as_text(value) for name, value in facts.items()}
-    if _WITHOUT_ZONE.fullmatch(found["started"]):  # as its database has it
-        found["started"] = f"{found['started']}+00:00"
-    return built.session(**found)
+    texts = {name: as_text(value) for name, value in facts.items()}
+    if _WITHOUT_ZONE.fullmatch(texts["started"]):  # as its database has it
+        texts["started"] = f"{texts['started']}+00:00"
+    return built.session(**texts)
 
 
 def opencode_session(data: Mapping[str, Any]) -> PastSession:

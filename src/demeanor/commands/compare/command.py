@@ -64,7 +64,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="runs of a branch, or nights of a subject or stretch (default: 7; two subjects of one run: that run)",
     )
     parser.add_argument(
-        "--across", action="store_true", help="count also the runs of each side before its subject last changed (◆)"
+        "--across",
+        action="store_true",
+        help="count also the runs of each side before the model of its subject last changed (◆)",
     )
     parser.add_argument(
         "--allow-identical", action="store_true", help="compare sides that are the same, to see how much results vary"

@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demeanor.commands.doctor.hostile_behaviour import Behaviour
 from demeanor.commands.doctor.hostile_provider import failing_provider
-from demeanor.commands.doctor.hostile_table import HOSTILE, Behaviour
+from demeanor.commands.doctor.hostile_table import HOSTILE
 from demeanor.core.text.codec import encode
 from demeanor.core.text.wording import excerpt
 from demeanor.core.trees.temp_names import temp_prefix
@@ -29,18 +30,24 @@ HOSTILE_TIMEOUT = 60.0
 _ENDLESS_TIMEOUT = 5.0
 """The time limit of those that never end. They use all of it."""
 
+_FROM_WORST = ("fail", "void", "pass")
+
 _CONFIG = """\
-attempts = 1
+attempts = {attempts}
 [limits]
 memory = "200 MiB"
 disk = "50 MiB"
 processes = 100
 output = "1 MiB"
 request = "4 MiB"
+response = "4 MiB"
 [budgets.trial]
 tokens = 100_000
 [models.forbidden]
 script = "forbidden.yaml"
+[models.failing]
+provider = "failing"
+model = "m"
 [providers.failing]
 base_url = "http://127.0.0.1:{port}"
 dialect = "openai-chat"
@@ -77,17 +84,17 @@ class HostileResult:
     level: str
     """The sandbox level."""
 
-    behaviour: str
+    tried: str
     """What the agent does."""
 
     goal: str
     """What it wants."""
 
-    expected: str
-    """The required verdict."""
+    earned: str
+    """The verdict that it earned."""
 
-    verdict: str
-    """The verdict: pass, fail, void, or `not run` with the reason."""
+    got: str
+    """The verdict that it got: pass, fail, void, or `not run` with the reason."""
 
     because: str = ""
     """A regular expression for the reason of a required failure."""
@@ -98,54 +105,59 @@ class HostileResult:
     @property
     def right(self) -> bool:
         """Whether verdict and reason are the required ones; a behaviour that can't be tried here is not wrong."""
-        if self.verdict == self.expected == "fail":
+        if self.got == self.earned == "fail":
             return re.search(self.because, self.detail) is not None
-        return self.verdict == self.expected or self.verdict.startswith("not run")
+        return self.got == self.earned or self.got.startswith("not run")
+
+    @property
+    def better(self) -> bool:
+        """Whether it got a better verdict than it earned."""
+        return self.got in _FROM_WORST and _FROM_WORST.index(self.got) > _FROM_WORST.index(self.earned)
 
 
 def print_hostile(levels: Iterable[str], *, timeout: float, as_json: bool) -> ExitCode:
-    """Run the table at some levels and print the verdicts; exit with 1 if one of them is wrong."""
+    """Run the table at some levels, print what each agent tried, earned and got; exit with 1 if a verdict is wrong."""
     results = [result for level in levels for result in run_hostile(level, timeout=timeout)]
     if as_json:
         print(json.dumps(encode(results), indent=2))
     else:
+        width = max(len(result.tried) for result in results)
+        print(f"{'':<6} {'level':<11} {'tried':<{width}} {'earned':<7} {'got':<8} to")
         for result in results:
             state = "ok" if result.right else "WRONG"
-            print(f"{state:<6} {result.level:<11} {result.behaviour:<28} {result.verdict:<8} {result.goal}")
+            verdicts = f"{result.earned:<7} {result.got:<8}"
+            print(f"{state:<6} {result.level:<11} {result.tried:<{width}} {verdicts} {result.goal}")
             if not result.right:
-                print(f"{'':<6} expected {result.expected} {result.because!r}: {excerpt(result.detail, lines=3)}")
-        wrong = sum(not result.right for result in results)
-        print(f"{len(results)} hostile agents, {wrong} wrong verdicts")
+                print(f"{'':<6} earned {result.earned} {result.because!r}: {excerpt(result.detail, lines=3)}")
+        better, wrong = sum(result.better for result in results), sum(not result.right for result in results)
+        print(f"{len(results)} hostile agents: {better} got a better verdict than they earned, {wrong} a wrong one")
     return ExitCode.ACCEPTED if all(result.right for result in results) else ExitCode.REJECTED
 
 
-def run_hostile(level: str, *, timeout: float) -> Iterator[HostileResult]:
-    """The verdicts of all hostile agents at a level. Root never runs them without isolation."""
+def run_hostile(level: str, *, timeout: float, table: Sequence[Behaviour] = HOSTILE) -> Iterator[HostileResult]:
+    """The verdicts of the hostile agents in a table at a level. Root never runs them without isolation."""
     if level == "none" and os.getuid() == 0:
         raise UsageError(
             "hostile agents are not run as root at the level none, which isolates nothing\n"
             "  → run demeanor doctor --hostile as an ordinary user"
         )
     has_python = Path(_SYSTEM_PYTHON).exists()
-    tried = [row for row in HOSTILE if not (row.isolated_only and level == "none") and (has_python or not row.python)]
+    tried = [row for row in table if not (row.isolated_only and level == "none") and (has_python or not row.python)]
     found: dict[str, tuple[str, str]] = {}
-    subjects = {"shell": "hostile", "scripted": "caller:scripted", "provider": "caller:failing/m"}
-    for needs, subject in subjects.items():
-        rows = [row for row in tried if row.needs == needs]
-        if rows:
-            found |= _verdicts(rows, level, subject, timeout)
-    for row in HOSTILE:
+    subjects = {"shell": "hostile", "scripted": "caller:scripted", "provider": "caller:failing"}
+    for needs, attempts in dict.fromkeys((row.needs, row.attempts) for row in tried):
+        rows = [row for row in tried if (row.needs, row.attempts) == (needs, attempts)]
+        found |= _verdicts(rows, level, subjects[needs], timeout)
+    for row in table:
         without = "not run: harms a machine without isolation" if row.isolated_only else "not run: no /usr/bin/python3"
-        verdict, detail = found.get(
-            row.name, (without, "") if row not in tried else ("missing", "no trial was recorded")
-        )
+        got, detail = found.get(row.name, (without, "") if row not in tried else ("missing", "no trial was recorded"))
         yield HostileResult(
             level=level,
-            behaviour=row.name,
+            tried=row.name,
             goal=row.goal,
-            expected=row.expected(level),
+            earned=row.expected(level),
             because=row.because,
-            verdict=verdict,
+            got=got,
             detail=detail,
         )
 
@@ -156,7 +168,7 @@ def _verdicts(rows: list[Behaviour], level: str, subject: str, timeout: float) -
         project = Path(folder)
         project.chmod(0o755)
         (project / "evals").mkdir()
-        (project / "demeanor.toml").write_text(_CONFIG.format(port=port))
+        (project / "demeanor.toml").write_text(_CONFIG.format(port=port, attempts=rows[0].attempts))
         (project / "forbidden.yaml").write_text("rules:\n- say: Hello.\n")
         (project / "evals/eval_hostile.py").write_text(_evals(rows, timeout))
         command = [sys.executable, "-m", "demeanor", "run", "--sandbox", level, "--subject", subject, "--trials", "1"]
@@ -201,7 +213,7 @@ def _evals(rows: list[Behaviour], timeout: float) -> str:
 
 
 def _verdict(cell: dict[str, Any]) -> tuple[str, tuple[str, str]]:
-    """The name, verdict and reasons of a cell, which has one trial."""
-    verdict = cell["records"][0]["verdict"]
+    """The name, verdict and reasons of a cell, which has one trial; its last attempt decides."""
+    verdict = cell["records"][-1]["verdict"]
     reasons = [one.get("reason", "") for one in verdict.get("findings", ()) if one["answer"] != "yes"]
     return cell["tally"]["eval"], (verdict["outcome"], "; ".join([*reasons, verdict.get("detail", "")]))

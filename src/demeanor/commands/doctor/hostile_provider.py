@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from typing import Any
 _LARGEST = 10_000
 _PAUSE, _LONG = 0.2, 100
 """Seconds between the pieces of a long answer, and their number."""
+
+_AGAIN = re.compile(r"how often ([^\"\\]+)")
+_PIECE = b"data: " + json.dumps({"choices": [{"index": 0, "delta": {"content": "more " * 10_000}}]}).encode() + b"\n\n"
 
 _ERRORS = {
     "forbidden": (403, "your input was flagged by moderation"),
@@ -27,8 +31,7 @@ _ERRORS = {
 @contextmanager
 def failing_provider() -> Iterator[int]:
     """Serve the provider within this context; the value is its port."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
-        server.daemon_threads = True
+    with _FailingServer(("127.0.0.1", 0), _Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield server.server_address[1]
@@ -36,7 +39,18 @@ def failing_provider() -> Iterator[int]:
             server.shutdown()
 
 
+class _FailingServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.asked: set[str] = set()
+        """Who has asked already how often it has asked."""
+
+
 class _Handler(BaseHTTPRequestHandler):
+    server: _FailingServer
+
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         request = json.loads(body)
@@ -44,10 +58,10 @@ class _Handler(BaseHTTPRequestHandler):
             if (error := self._error(request, len(body))) is not None:
                 self._send(error[0], {"error": {"message": error[1]}})
             elif request.get("stream"):
-                self._send_long_answer()
+                self._send_long_answer(endless=b"endless" in body)
             else:
                 time.sleep(1.0 if b"slow" in body else 0.0)
-                self._send(200, {"choices": [{"message": _answer(body), "finish_reason": "stop"}]})
+                self._send(200, {"choices": [{"message": self._answer(body), "finish_reason": "stop"}]})
 
     def _error(self, request: dict[str, Any], size: int) -> tuple[int, str] | None:
         if "OpenAI-Organization" in self.headers:
@@ -67,10 +81,23 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _send_long_answer(self) -> None:
+    def _answer(self, body: bytes) -> dict[str, Any]:
+        if b"delete it" in body:
+            call = {"name": "delete_file", "arguments": '{"path": "kept.txt"}'}
+            calls = [{"id": "c1", "type": "function", "function": call}]
+            return {"role": "assistant", "content": "", "tool_calls": calls}
+        name = _AGAIN.search(body.decode())
+        again = name is not None and name[1] in self.server.asked
+        if name is not None:
+            self.server.asked.add(name[1])
+        return {"role": "assistant", "content": "again" if again else "Hello."}
+
+    def _send_long_answer(self, *, endless: bool) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
+        while endless:
+            self.wfile.write(_PIECE)
         for _ in range(_LONG):
             piece = {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "more "}}]}
             self.wfile.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
@@ -78,10 +105,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name of the base class
         """Nothing is printed."""
-
-
-def _answer(body: bytes) -> dict[str, Any]:
-    if b"delete it" not in body:
-        return {"role": "assistant", "content": "Hello."}
-    call = {"name": "delete_file", "arguments": '{"path": "kept.txt"}'}
-    return {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": call}]}

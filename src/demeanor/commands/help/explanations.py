@@ -25,11 +25,13 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
     """The rows of the tables in a section: the name in the first column, and the other columns as a list."""
     labels: Sequence[str] = ()
     for line in text.splitlines():
+        if line.startswith(("|---", "| ---")):
+            continue
         if not line.startswith("| "):
             labels = ()
         elif not labels:
             labels = _cells(line)
-        elif labels[0] in _NAMES and not line.startswith("| ---"):
+        elif labels[0] in _NAMES:
             name, *rest = _cells(line)
             pairs = zip(labels[1:], rest, strict=True)
             yield name.strip("`"), "\n".join(f"- {label.rstrip('?')}: {value}" for label, value in pairs)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demeanor.config import FILE
 from demeanor.core.trees.file_set import write_files
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.exit_code import ExitCode
@@ -64,6 +65,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         if path not in new:
             done = "kept"
         print(f"{done:<8} {path}{' (already exists)' if done == 'kept' else ''}")
+    if choice.own and args.folder / FILE not in new:
+        print(f"\nadd your agent to {args.folder / FILE}:\n\n" + "\n".join(choice.own.lines()))
     folder = [] if args.folder == Path() else [(f"cd {shlex.quote(str(args.folder))}", "")]
     print(f"\n{next_steps([*folder, *steps(choice, os.environ)])}")
     if left := left_for_ci(choice):

@@ -56,11 +56,11 @@ def forms(value: str) -> tuple[bytes, ...]:
 def squeezed_forms(value: str) -> tuple[bytes, ...]:
     """The encodings that are searched for in views: raw, hex, UTF-16, and base64 and base32 at any alignment."""
     raw = value.encode("utf-8", "surrogatepass")
-    found = {raw, decode(raw), raw.hex().encode(), *_base64(raw), *_base32(raw)}
+    encoded = {raw, decode(raw), raw.hex().encode(), *_base64(raw), *_base32(raw)}
     if not raw.isascii():  # without its NULs, ASCII text in UTF-16 is the text itself
-        found |= {value.encode(codec, "surrogatepass") for codec in ("utf-16-le", "utf-16-be")}
-        found.add(b"".join(map(_in_repr, value)))
-    return tuple(sorted({form for form in map(squeeze, found) if len(form) >= SHORTEST}, key=len, reverse=True))
+        encoded |= {value.encode(codec, "surrogatepass") for codec in ("utf-16-le", "utf-16-be")}
+        encoded.add(b"".join(map(_in_repr, value)))
+    return tuple(sorted({form for form in map(squeeze, encoded) if len(form) >= SHORTEST}, key=len, reverse=True))
 
 
 def _forms(value: str) -> Iterator[bytes]:

@@ -151,8 +151,8 @@ def _applied(delta: bytes, base: bytes, most: int) -> bytes:
         while at < len(delta) and delta[at] & 128:
             at += 1
         at += 1
-    found = bytearray()
-    while at < len(delta) and len(found) <= most:
+    content = bytearray()
+    while at < len(delta) and len(content) <= most:
         code, at = delta[at], at + 1
         if code & 128:
             fields = [0] * 7
@@ -161,10 +161,10 @@ def _applied(delta: bytes, base: bytes, most: int) -> bytes:
                     fields[bit], at = delta[at], at + 1
             offset = int.from_bytes(bytes(fields[:4]), "little")
             size = int.from_bytes(bytes(fields[4:]), "little") or 0x10000
-            found += base[offset : offset + size]
+            content += base[offset : offset + size]
         else:
-            found += delta[at : at + code]
+            content += delta[at : at + code]
             at += code
-    if len(found) > most:
+    if len(content) > most:
         raise TooMuchToSearch
-    return bytes(found)
+    return bytes(content)

@@ -89,8 +89,8 @@ class Redactor:
         """The positions of secrets, in order; overlapping ones are merged."""
         if len(data) < SHORTEST:  # the shortest that is found, also where a text was cut
             return []
-        found = [*self._in_views(data), *self._as_they_are(data), *self._torn.spans(data), *self._vendor(data)]
-        return _merged(found) if found else found
+        spans = [*self._in_views(data), *self._as_they_are(data), *self._torn.spans(data), *self._vendor(data)]
+        return _merged(spans) if spans else spans
 
     def _as_they_are(self, data: bytes) -> Iterator[Span]:
         """Encodings that no view shows."""
@@ -103,10 +103,10 @@ class Redactor:
         if not squeezed:
             return
         for view in views(data):
-            found = [(place, form) for form in squeezed for place in _places(form.data, view.data)]
-            if found:
-                spans = view.spans([place for place, _ in found])
-                for (start, end), (_, form) in zip(spans, found, strict=True):
+            places = [(place, form) for form in squeezed for place in _places(form.data, view.data)]
+            if places:
+                spans = view.spans([place for place, _ in places])
+                for (start, end), (_, form) in zip(spans, places, strict=True):
                     yield *_widened(data, start, end, form), form.name, form.secret
 
     @cached_property
@@ -179,14 +179,14 @@ def _widened(data: bytes, start: int, end: int, form: _Form) -> tuple[int, int]:
 
 def _merged(spans: list[Span]) -> list[Span]:
     spans.sort(key=lambda span: (span[0], -span[1]))
-    found = [spans[0]]
+    merged = [spans[0]]
     for span in spans[1:]:
-        start, end, name, secret = found[-1]
+        start, end, name, secret = merged[-1]
         if span[0] >= end:
-            found.append(span)
+            merged.append(span)
         elif span[1] > end:
-            found[-1] = (start, span[1], name, secret)
-    return found
+            merged[-1] = (start, span[1], name, secret)
+    return merged
 
 
 def _replaced(data: bytes, spans: list[Span], mark: Callable[[Span], bytes]) -> bytes:

@@ -46,10 +46,10 @@ class CommandFilter:
 
     def _line(self, line: str) -> str:
         """A line, or a piece of one; what came before it on the same line is remembered as far as it matters."""
-        known = len(self._open)
+        before = len(self._open)
         text = line.rstrip("\r\n")
         whole = self._open + text
-        marks = {match.start(1) - known for pattern in self._patterns for match in pattern.finditer(whole)}
+        marks = {match.start(1) - before for pattern in self._patterns for match in pattern.finditer(whole)}
         if line != text or not whole.strip(" \t"):
             self._open = ""
         else:

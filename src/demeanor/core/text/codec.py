@@ -63,12 +63,12 @@ def _write_dataclass(kind: Any) -> Writer:
     tag, defaults = _tag(kind), _defaults(kind)
 
     def write(value: Any) -> Any:
-        found = {}
+        data = {}
         for name, default in defaults:
             item = getattr(value, name)
             if name == tag or (item is not default and item != default):
-                found[name] = item if type(item) in _PLAIN else encode(item)
-        return found
+                data[name] = item if type(item) in _PLAIN else encode(item)
+        return data
 
     return write
 
@@ -138,8 +138,8 @@ def _reader(kind: Any) -> Reader:
 
 def _expect(data: Any, kind: Any, at: Place) -> Any:
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        wanted = getattr(kind, "__name__", "number")
-        raise DecodeError(f"{_path(at) or 'value'}: expected {wanted}, found {type(data).__name__}")
+        expected = getattr(kind, "__name__", "number")
+        raise DecodeError(f"{_path(at) or 'value'}: expected {expected}, found {type(data).__name__}")
     return data
 
 
@@ -191,10 +191,10 @@ def _read_union(args: tuple[Any, ...]) -> Reader:
     def read(data: Any, at: Place) -> Any:
         if (data is None and optional) or type(data) in members:
             return data
-        found = _expect(data, dict, at).get(tag)
-        if not isinstance(found, str) or found not in by_tag:
-            raise DecodeError(f"{_path(at) or 'value'}: {found!r} is not one of {', '.join(map(str, by_tag))}")
-        return by_tag[found](data, at)
+        name = _expect(data, dict, at).get(tag)
+        if not isinstance(name, str) or name not in by_tag:
+            raise DecodeError(f"{_path(at) or 'value'}: {name!r} is not one of {', '.join(map(str, by_tag))}")
+        return by_tag[name](data, at)
 
     return read
 
@@ -217,10 +217,10 @@ def _read_by_first_field(members: list[Any]) -> Reader:
     def read(data: Any, at: Place) -> Any:
         if type(data) in members:
             return data
-        found = next((name for name in readers if name in _expect(data, dict, at)), None)
-        if found is None:
+        key = next((name for name in readers if name in _expect(data, dict, at)), None)
+        if key is None:
             raise DecodeError(f"{_path(at) or 'value'}: expected one of the keys {', '.join(readers)}")
-        return readers[found](data, at)
+        return readers[key](data, at)
 
     return read
 
@@ -252,12 +252,12 @@ def _read_mapping(key: Any, value: Any) -> Reader:
     inner = _reader(value)
 
     def read(data: Any, at: Place) -> Any:
-        found = _expect(data, dict, at)
-        if key is int and not all(name.removeprefix("-").isdecimal() for name in found):
+        items = _expect(data, dict, at)
+        if key is int and not all(name.removeprefix("-").isdecimal() for name in items):
             raise DecodeError(
-                f"{_path(at) or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, found))}"
+                f"{_path(at) or 'value'}: expected whole numbers as keys, found {', '.join(map(repr, items))}"
             )
-        return {(int(name) if key is int else name): inner(item, (at, name)) for name, item in found.items()}
+        return {(int(name) if key is int else name): inner(item, (at, name)) for name, item in items.items()}
 
     return read
 
@@ -282,13 +282,13 @@ def _read_dataclass(kind: Any) -> Reader:
     def read(data: Any, at: Place) -> Any:
         if not readers:
             readers.update({name: _reader(hints[name]) for name in names})
-        found = _expect(data, dict, at)
-        for name in found:
+        fields = _expect(data, dict, at)
+        for name in fields:
             if name not in readers:
                 raise DecodeError(f"{_path(at) or kind.__name__}: unknown field {name!r}")
-        missing = needed - found.keys()
+        missing = needed - fields.keys()
         if missing:
             raise DecodeError(f"{_path(at) or kind.__name__}: field {min(missing)!r} is missing")
-        return kind(**{name: readers[name](item, (at, name)) for name, item in found.items()})
+        return kind(**{name: readers[name](item, (at, name)) for name, item in fields.items()})
 
     return read

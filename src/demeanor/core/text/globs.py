@@ -93,6 +93,6 @@ def _alternatives(piece: str) -> tuple[str, ...]:
         return ("[^/]",)
     if piece.startswith("[") and len(piece) > 1:
         inside = piece[1:-1].replace("\\", r"\\").replace("[", r"\[")
-        one = f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
-        return (f"(?!/){one}", re.escape(piece))
+        pattern = f"[^{inside[1:]}]" if inside.startswith("!") else f"[{inside}]"
+        return (f"(?!/){pattern}", re.escape(piece))
     return (re.escape(piece),)

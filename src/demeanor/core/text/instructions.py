@@ -86,8 +86,8 @@ class PromptPiece:
 def instructions(request: Request, facts: Mapping[str, str]) -> tuple[PromptInstruction, ...]:
     """The instructions of a request in order, each id once. A section comes before what is in it."""
     found: dict[str, PromptInstruction] = {}
-    for one in _all(request, facts):
-        found.setdefault(one.id, one)
+    for piece in _all(request, facts):
+        found.setdefault(piece.id, piece)
     return tuple(found.values())
 
 
@@ -158,8 +158,8 @@ def parameter_descriptions(schema: Mapping[str, Any], place: str) -> Iterator[tu
 
 def spans(text: str) -> tuple[PromptSpan, ...]:
     """The instructions of a prompt, by where they begin; a section before what is in it."""
-    found = [*_sections(text), *_parts(text)]
-    return tuple(sorted(found, key=lambda span: (span.start, -span.end)))
+    parts = [*_sections(text), *_parts(text)]
+    return tuple(sorted(parts, key=lambda span: (span.start, -span.end)))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -40,7 +40,7 @@ def sort_enums(schema: Any) -> Any:
 def _sort_items(content: str) -> str:
     """Sort the elements or, if there are none, the bullet points; the text between them stays where it is."""
     places = [(start, end) for start, _, _, end in _elements(content, _ELEMENT)]
-    places = places or [found.span() for found in _BULLET.finditer(content)]
+    places = places or [bullet.span() for bullet in _BULLET.finditer(content)]
     items = sorted(content[start:end] for start, end in places)
     return _replaced(content, [(*place, item) for place, item in zip(places, items, strict=True)])
 
@@ -49,14 +49,14 @@ def _elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, int, i
     """Where each outermost element and its content begin and end, in linear time: an agent wrote the text."""
     last: dict[str, int] = {}
     done = 0
-    for found in opening.finditer(text):
-        close = f"</{found[1]}>"
+    for bracket in opening.finditer(text):
+        close = f"</{bracket[1]}>"
         if close not in last:
             last[close] = text.rfind(close)
-        if done <= found.start() and found.end() <= last[close]:
-            end = text.find(close, found.end())
+        if done <= bracket.start() and bracket.end() <= last[close]:
+            end = text.find(close, bracket.end())
             done = end + len(close)
-            yield found.start(), found.end(), end, done
+            yield bracket.start(), bracket.end(), end, done
 
 
 def _replaced(text: str, changes: Sequence[tuple[int, int, str]]) -> str:

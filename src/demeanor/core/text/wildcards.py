@@ -23,8 +23,8 @@ def matches_whole(text: str, pattern: str) -> bool:
 def _after(text: str, pieces: list[str], start: int) -> int | None:
     """Where the text continues after all pieces, each found as early as possible; None if one is missing."""
     for piece in pieces:
-        found = text.find(piece, start)
-        if found < 0:
+        at = text.find(piece, start)
+        if at < 0:
             return None
-        start = found + len(piece)
+        start = at + len(piece)
     return start

@@ -73,10 +73,10 @@ def _encoded(text: str | bytes) -> bytes:
 
 
 def _make_folders(folder: Path, undo: ExitStack) -> None:
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir()
-        undo.callback(_remove_folder, one)
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    for parent in reversed(missing):
+        parent.mkdir()
+        undo.callback(_remove_folder, parent)
 
 
 def _discard(temporary: Path) -> None:

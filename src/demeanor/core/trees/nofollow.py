@@ -49,10 +49,10 @@ def find_beneath(folder: Path | int, pattern: str, *, at_most: int) -> tuple[str
     """The first `at_most` paths that match a pattern, sorted; `*` matches within one path component."""
     if "*" not in pattern:
         return (pattern,)
-    found = [""]
+    folders = [""]
     for part in pattern.split("/"):
-        found = [f"{above}{name}/" for above in found for name in _names(folder, above, part)][:at_most]
-    return tuple(path.removesuffix("/") for path in found)
+        folders = [f"{above}{name}/" for above in folders for name in _names(folder, above, part)][:at_most]
+    return tuple(path.removesuffix("/") for path in folders)
 
 
 def _names(folder: Path | int, above: str, part: str) -> list[str]:

@@ -15,6 +15,8 @@ _TRIAL = 8
 _LEAST = 64
 """A supervisor uses file descriptors up to 52."""
 
+_noted: list[str] = []
+
 REMEDY = "raise the limit with ulimit -n, or run fewer trials at a time with --jobs"
 
 
@@ -22,6 +24,16 @@ def out_of_files(error: BaseException | None) -> bool:
     """Whether an error says that no more files can be opened. It is never the agent's doing, and is no reason to take
     a file for missing."""
     return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
+
+
+def note_shortage(what: str) -> None:
+    """Note that something could not be opened on behalf of a program that does not learn why."""
+    _noted.append(what)
+
+
+def shortages() -> int:
+    """How often that was noted in this process."""
+    return len(_noted)
 
 
 def require_open_files(jobs: int = 1) -> None:

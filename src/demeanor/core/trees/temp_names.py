@@ -32,12 +32,12 @@ def owner_is_dead(name: str) -> bool:
 
 def _namespace() -> str:
     """Identifies the pid namespace of this process, on this machine since it was started."""
-    known = []
+    names = []
     with contextlib.suppress(OSError):
-        known.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+        names.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
     with contextlib.suppress(OSError):
-        known.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - its target is not a path
-    return sha256(" ".join(known).encode()).hexdigest()[:8]
+        names.append(os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - its target is not a path
+    return sha256(" ".join(names).encode()).hexdigest()[:8]
 
 
 def _started(pid: int) -> str:

@@ -122,10 +122,10 @@ def parent_folders(entries: Mapping[str, Entry]) -> set[str]:
     return folders
 
 
-def unified_diff(found: tuple[Change, ...]) -> str:
+def unified_diff(changed: tuple[Change, ...]) -> str:
     """The changes as a unified diff in the style of `git diff`."""
     work = DiffWork()
-    return "".join(_one_diff(change, work) for change in found)
+    return "".join(_one_diff(change, work) for change in changed)
 
 
 def _one_diff(change: Change, work: DiffWork) -> str:

@@ -182,18 +182,18 @@ class _Scanner:
                     return
                 path = self._path(prefix, item.name)
                 try:
-                    found = item.stat(follow_symlinks=False)
+                    status = item.stat(follow_symlinks=False)
                 except OSError as error:
                     self._gaps.append(f"{path}: {error.strerror}")
                     continue
-                if self._layer and self._layer.deletes(path, found):
+                if self._layer and self._layer.deletes(path, status):
                     continue
-                if stat.S_ISDIR(found.st_mode):
+                if stat.S_ISDIR(status.st_mode):
                     self._below(handle, item.name, path, depth)
                 elif path in self.entries:
                     self._gaps.append(f"{path}: two names look the same after escaping; one was left out")
                 else:
-                    self.entries[path] = self._entry(handle, item.name, path, found)
+                    self.entries[path] = self._entry(handle, item.name, path, status)
 
     def _path(self, prefix: str, name: str) -> str:
         try:

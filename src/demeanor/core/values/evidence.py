@@ -34,8 +34,8 @@ class Spent:
     @property
     def tokens(self) -> int | None:
         """Tokens in both directions, as far as they are known."""
-        known = [n for n in (self.input_tokens, self.output_tokens) if n is not None]
-        return sum(known) if known else None
+        counts = [n for n in (self.input_tokens, self.output_tokens) if n is not None]
+        return sum(counts) if counts else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

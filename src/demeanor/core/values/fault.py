@@ -228,8 +228,8 @@ def _when(text: str) -> dict[str, int | float]:
     first, _, last = text.partition("-")
     if not re.fullmatch(r"\d{1,7}(?:-\d{1,7})?", text, re.ASCII):
         return {}
-    found = {"first": int(first), "last": int(last or first)}
-    return {**found} if 1 <= found["first"] <= found["last"] <= _MOST else {}
+    bounds = {"first": int(first), "last": int(last or first)}
+    return {**bounds} if 1 <= bounds["first"] <= bounds["last"] <= _MOST else {}
 
 
 def _plain(number: float) -> str:

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -25,11 +26,20 @@ from demeanor.core.values.whole_task import WholeTask
 PATH_TOOLS = "path_tools"
 """The fact of a capture that lists programs on PATH which affect the behaviour of agents."""
 
+AGENT_FILES = "agent_files"
+"""The fact of a capture that identifies the program of the agent, and the files of the project that it reads."""
+
+UNKNOWN = "?"
+"""The value of that fact if they can't be identified."""
+
 BASE_URL = "base_url"
 """The fact of a capture that says where the gateway was, if the agent uses it."""
 
 TASK_ENVIRONMENT = "environment"
 """The fact of a capture that names the environment in which a task ran."""
+
+
+_DEF = re.compile(r"^(\s*(?:async )?def )\w+")
 
 
 def short_hash(*parts: Any) -> str:
@@ -105,8 +115,8 @@ def user_identity(scenario: Scenario) -> str:
     user = scenario.user
     if not isinstance(user, ScriptedUser) or user.reply is None:
         return repr(user)
-    function, given = getattr(user.reply, "func", user.reply), getattr(user.reply, "keywords", {})
-    return f"{_source(function)} {given!r} {user.answers!r} {user.max_turns}"
+    function, arguments = getattr(user.reply, "func", user.reply), getattr(user.reply, "keywords", {})
+    return f"{_source(function)} {arguments!r} {user.answers!r} {user.max_turns}"
 
 
 def _judge(eval_: Eval) -> tuple[Any, ...]:
@@ -155,16 +165,37 @@ def _asked(check: Check) -> str:
 
 @cache
 def _source(function: Callable[..., Any]) -> str:
-    """The function's source without decorators: their arguments are labels or already part of the scenario."""
+    """The function's source without its name and its decorators, whose arguments are labels or part of the scenario."""
     try:
         source = textwrap.dedent(inspect.getsource(function))
         begins = ast.parse(source).body[0].lineno - 1
     except (OSError, TypeError, SyntaxError, IndexError):  # created at run time: only its name is known
         return getattr(function, "__qualname__", type(function).__name__)
-    return "\n".join(source.splitlines()[begins:])
+    return _DEF.sub(r"\1_", "\n".join(source.splitlines()[begins:]), count=1)
 
 
 def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, facts: Mapping[str, str]) -> str:
-    """The hash of a subject as it really ran: settings, version, first prompt and tools, and environment."""
+    """The hash of a subject as it really ran: settings, version, first prompt and tools, and environment; with a dot
+    and the identity of its files, if they are not known by the version."""
     where = [facts[TASK_ENVIRONMENT]] if TASK_ENVIRONMENT in facts else []
-    return short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)
+    known = short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)
+    return f"{known}.{facts[AGENT_FILES]}" if facts.get(AGENT_FILES) else known
+
+
+def unknown_files_note(subject: str) -> str:
+    """What to say of a subject whose program may have changed without a trace."""
+    agent = subject.partition(":")[0]
+    return (
+        f"whether {subject} has changed is unknown: neither the version nor the files of its program can be told "
+        f"→ set version_command, or reads, in [agents.{agent}]"
+    )
+
+
+def without_files(fingerprint: str) -> str:
+    """A fingerprint without the identity of the agent's files."""
+    return fingerprint.partition(".")[0]
+
+
+def files_unknown(fingerprint: str) -> bool:
+    """Whether a fingerprint would be the same if the program of the agent had changed."""
+    return fingerprint.endswith(f".{UNKNOWN}")

@@ -183,11 +183,11 @@ class _Editor:
         if place != SYSTEM and place in self._tools:
             self.changed[f"{TOOL}{place}"] = text
             return self._tools[place]
-        found = instruction_id(place, text, self._facts) if text.strip() else ""
-        new = self._new(found, text)
+        instruction = instruction_id(place, text, self._facts) if text.strip() else ""
+        new = self._new(instruction, text)
         if new is None:
             return None
-        self.changed[found] = text
+        self.changed[instruction] = text
         return new
 
     def _new(self, one: str, text: str) -> str | None:

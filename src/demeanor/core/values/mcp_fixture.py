@@ -58,7 +58,7 @@ class Reply:
 
     def answers(self, arguments: Mapping[str, Any]) -> bool:
         """Whether it answers a call with these arguments."""
-        return all(name in arguments and _matches(arguments[name], wanted) for name, wanted in self.when.items())
+        return all(name in arguments and _matches(arguments[name], value) for name, value in self.when.items())
 
     def filled(self, arguments: Mapping[str, Any]) -> str:
         """The text with the arguments of the call."""
@@ -82,16 +82,20 @@ class FixtureTool:
 
     def __post_init__(self) -> None:
         """Accept a text or a single reply, and replies in any sequence."""
-        given: Any = self.replies
-        several = [given] if isinstance(given, str | Reply) else list(given)
-        object.__setattr__(self, "replies", tuple(Reply(one) if isinstance(one, str) else one for one in several))
+        replies: Any = self.replies
+        several = [replies] if isinstance(replies, str | Reply) else list(replies)
+        object.__setattr__(
+            self, "replies", tuple(Reply(reply) if isinstance(reply, str) else reply for reply in several)
+        )
 
     @property
     def input_schema(self) -> dict[str, Any]:
         """The JSON schema of its arguments."""
         if self.schema.get("type") == "object" or not self.schema:
             return dict(self.schema) or {"type": "object", "properties": {}}
-        properties = {name: {"type": one} if isinstance(one, str) else dict(one) for name, one in self.schema.items()}
+        properties = {
+            name: {"type": kind} if isinstance(kind, str) else dict(kind) for name, kind in self.schema.items()
+        }
         return {"type": "object", "properties": properties, "required": list(properties)}
 
     def reply(self, arguments: Mapping[str, Any], used: dict[int, int]) -> Reply | None:
@@ -145,10 +149,10 @@ class HttpServer:
 
     def __post_init__(self) -> None:
         """Reject a program that could not be reached."""
-        given: Any = self.command
-        if isinstance(given, str) or not given or not all(isinstance(word, str) for word in given):
-            raise ValueError(f"command={given!r}: expected a list of strings")
-        object.__setattr__(self, "command", tuple(given))
+        command: Any = self.command
+        if isinstance(command, str) or not command or not all(isinstance(word, str) for word in command):
+            raise ValueError(f"command={command!r}: expected a list of strings")
+        object.__setattr__(self, "command", tuple(command))
         if not any("{port}" in word for word in self.command):
             raise ValueError("its command has no {port}: write it where the program expects its port")
         if not self.path.startswith("/"):

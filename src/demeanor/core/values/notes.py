@@ -69,10 +69,10 @@ def checked_label(text: str) -> NoteLabel:
 
 def checked_text(text: str) -> str:
     """The text of a note without surrounding blanks; raises UsageError if it is too long."""
-    found = text.replace("\r\n", "\n").strip()
-    if len(found) > MOST_CHARACTERS:
-        raise UsageError(f"the note has {len(found)} characters\n  → write at most {MOST_CHARACTERS}")
-    return found
+    plain = text.replace("\r\n", "\n").strip()
+    if len(plain) > MOST_CHARACTERS:
+        raise UsageError(f"the note has {len(plain)} characters\n  → write at most {MOST_CHARACTERS}")
+    return plain
 
 
 def checked_author(text: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Part: TypeAlias = Literal["eval", "policy", "agent", "prompt", "model", "subject"]
+Part: TypeAlias = Literal["eval", "policy", "agent", "prompt", "model", "files", "subject"]
 """What can change: eval, policy, the agent's version, what it first sends (`prompt`), what answers as
-model, and the settings or files of the agent (`subject`)."""
+model, the files of the agent, and its settings (`subject`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -138,8 +138,7 @@ class Scenario:
 
     tools: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of the agent's own tools that are replaced on the way to the model, for an experiment: a mapping of
-    `tool` or `tool.parameter` to the text. Reports say so, and a trial whose agent has no such tool is void. See
-    [Edit the prompt](cover.md#edit-the-prompt).
+    `tool` or `tool.parameter` to the text. See [Edit the prompt](cover.md#edit-the-prompt).
     """
 
     timeout: float | None = None
@@ -150,8 +149,7 @@ class Scenario:
 
     needs: tuple[str, ...] = ()
     """What the agent must be able to do, such as `["sub_agents"]`: for an agent that can't, the eval is reported as
-    skipped. The names are the abilities of `demeanor agents check`. A check that reads `rig.sub_agents[0]` in any case
-    needs sub-agents without saying so.
+    skipped. The names are the abilities of `demeanor agents check`.
     """
 
     network: Network | None = None
@@ -178,6 +176,6 @@ class Scenario:
     """
 
     steer: tuple[Steer, ...] = ()
-    """What the user says while the agent works: a list such as `[Steer(after="edit", say="Use tabs.")]`; a pair
-    `("edit", "Use tabs.")` is the same. See [Users](users.md#while-the-agent-works).
+    """What the user says while the agent works: a list such as `[Steer(after="edit", say="Use tabs.")]`. See
+    [Users](users.md#while-the-agent-works).
     """

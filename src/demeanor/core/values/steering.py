@@ -44,8 +44,8 @@ class Steer:
 class Steering:
     """Tells when the messages of one trial are due, by `Steer` values in their JSON form. Each is due once."""
 
-    def __init__(self, given: Sequence[Mapping[str, Any]], counts: Mapping[str, int] | None = None) -> None:
-        self.open = [dict(one) for one in given]
+    def __init__(self, messages: Sequence[Mapping[str, Any]], counts: Mapping[str, int] | None = None) -> None:
+        self.open = [dict(message) for message in messages]
         """Those that were not due yet."""
         self.counts: dict[str, int] = dict(counts or {})
         """How often each event has happened."""
@@ -61,9 +61,13 @@ class Steering:
 
     def due(self) -> list[dict[str, Any]]:
         """The messages that are due now, in the order of the eval."""
-        found = [one for one in self.open if self.counts.get(one.get("after", ANY_CALL), 0) >= one.get("nth", 1)]
-        self.open = [one for one in self.open if one not in found]
-        return found
+        due = [
+            message
+            for message in self.open
+            if self.counts.get(message.get("after", ANY_CALL), 0) >= message.get("nth", 1)
+        ]
+        self.open = [message for message in self.open if message not in due]
+        return due
 
 
 def steered_event(one: Mapping[str, Any], turn: int, delivery: str) -> dict[str, Any]:

@@ -53,9 +53,9 @@ def kind_of(tool: str, own: Mapping[str, Kind] | None = None) -> Kind:
 
 def deferred_call(tool: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The tool and the arguments of a call. Qwen Code's `tool_call` calls another tool, which is meant."""
-    inner, given = arguments.get("name"), arguments.get("arguments")
-    if tool == "tool_call" and isinstance(inner, str) and inner and isinstance(given, Mapping):
-        return inner, given
+    inner, inner_arguments = arguments.get("name"), arguments.get("arguments")
+    if tool == "tool_call" and isinstance(inner, str) and inner and isinstance(inner_arguments, Mapping):
+        return inner, inner_arguments
     return tool, arguments
 
 

@@ -91,9 +91,9 @@ def named_cell(
     """A cell rebuilt from names and numbers, for an eval whose file may be gone or on another machine."""
     agent, _, model = subject.partition(":")
     who = Subject(agent=agent, model=model)
-    one = Eval(name=name, policy=policy, scenario=Scenario(prompts=()), checks=(), source=Source(path=Path(name)))
-    numbered = tuple(Trial(eval=one, subject=who, number=n + 1, timeout=0) for n in range(trials))
-    return Cell(eval=one, subject=who, trials=numbered, skipped=skipped, stored_layer=layer)
+    eval_ = Eval(name=name, policy=policy, scenario=Scenario(prompts=()), checks=(), source=Source(path=Path(name)))
+    numbered = tuple(Trial(eval=eval_, subject=who, number=n + 1, timeout=0) for n in range(trials))
+    return Cell(eval=eval_, subject=who, trials=numbered, skipped=skipped, stored_layer=layer)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -98,10 +98,10 @@ class RunningTotal:
 
 def total(parts: Iterable[Spent]) -> Total:
     """The sum of all parts."""
-    found = RunningTotal()
+    running = RunningTotal()
     for part in parts:
-        found.add(part)
-    return found.value
+        running.add(part)
+    return running.value
 
 
 def price_notes(notes: Iterable[str]) -> tuple[str, ...]:

@@ -55,9 +55,9 @@ def read_judge_check(table: Table) -> JudgeCheck:
     if votes % 2 == 0:
         table.fail("votes", f"is {votes}", "use an odd number, so that a panel can't be split in half")
     shown = table.texts("evidence")
-    for one in shown:
-        if one not in JUDGE_EVIDENCE:
-            table.fail("evidence", f"unknown value {one!r}", f"expected some of: {', '.join(JUDGE_EVIDENCE)}")
+    for kind in shown:
+        if kind not in JUDGE_EVIDENCE:
+            table.fail("evidence", f"unknown value {kind!r}", f"expected some of: {', '.join(JUDGE_EVIDENCE)}")
     default = JudgeCheck(question="")
     question = _not_empty(table, "question", required=True)
     expect = table.choice("expect", EXPECTED) or default.expect

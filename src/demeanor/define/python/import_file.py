@@ -190,10 +190,10 @@ _IMPORTING = threading.RLock()
 
 def _unload_same_named(folder: Path) -> None:
     """Unload modules of other folders, so that `import helpers` finds the one in `folder`."""
-    known = {str(one) for one in _FOLDERS}  # as text: some 250 modules are compared, for every folder
+    folders = {str(one) for one in _FOLDERS}  # as text: some 250 modules are compared, for every folder
     for name, module in list(sys.modules.items()):
         file = None if "." in name else getattr(module, "__file__", None)
-        if not file or known.isdisjoint(_folders_above(file)):
+        if not file or folders.isdisjoint(_folders_above(file)):
             continue
         own = {folder / f"{name}.py", folder / name / "__init__.py"}
         if Path(file) not in own and any(map(Path.is_file, own)):
@@ -219,8 +219,8 @@ def _line_in(path: Path, error: BaseException) -> int | None:
 def _remedy(error: BaseException) -> str | None:
     unknown = re.match(r"eval_test\(\) got an unexpected keyword argument '(\w+)'", str(error))
     if unknown:
-        known = [name for name in inspect.signature(eval_test).parameters if name != "policy"]
-        return did_you_mean(unknown[1], known, f"known arguments: {', '.join(known)}")
+        names = [name for name in inspect.signature(eval_test).parameters if name != "policy"]
+        return did_you_mean(unknown[1], names, f"known arguments: {', '.join(names)}")
     if isinstance(error, ModuleNotFoundError):
         return f"install {error.name!r}, or put {error.name}.py next to the file"
     return None

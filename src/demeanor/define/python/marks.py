@@ -40,9 +40,9 @@ def marks_of(eval_: Eval, *, of_module: bool) -> Iterator[Any]:
     """The marks of an eval, its class and its case, with `of_module` also of its module. parametrize makes cases."""
     for function in check_functions(eval_):
         module: dict[str, Any] = getattr(inspect.unwrap(function), "__globals__", {})
-        found = [mark for holder in (function, *_classes(eval_, module)) for mark in _listed(holder)]
-        found += _as_list(module.get("pytestmark", ())) if of_module else []
-        yield from (mark for mark in found if mark.name != "parametrize")
+        marks = [mark for holder in (function, *_classes(eval_, module)) for mark in _listed(holder)]
+        marks += _as_list(module.get("pytestmark", ())) if of_module else []
+        yield from (mark for mark in marks if mark.name != "parametrize")
     yield from (mark for check in eval_.checks if isinstance(check, FunctionCheck) for mark in check.marks)
 
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +30,9 @@ RUNTIME = "xllamacpp"
 CONTEXT_EXCEEDED = "exceed_context_size_error"
 """The engine's error type for a conversation that exceeds the context window."""
 
+
+MOST_CONVERSATIONS = 8
+"""Conversations that are held at once, however many trials run: each needs about 200 MB."""
 
 _HOST = Path(__file__).with_name("llama_host.py")
 _LOADING_SECONDS = 300.0
@@ -93,6 +96,20 @@ class LlamaProcess:
     def address(self) -> str:
         """The URL while it runs; requests need the key."""
         return self._url
+
+    @property
+    def slots(self) -> int:
+        """How many conversations it holds at once."""
+        return self._limits.slots
+
+    def make_room(self, conversations: int) -> None:
+        """Hold so many conversations at once, from the next start on: with fewer slots, each turn would evict another
+        conversation, which is then evaluated again from its beginning."""
+        slots = min(conversations, MOST_CONVERSATIONS) + 1
+        with self._lock:
+            if self.pid is None and slots > self._limits.slots:
+                self._limits = replace(self._limits, slots=slots)
+                self._pool = SlotPool(slots)
 
     async def chat(self, body: Mapping[str, Any], *, shared: int = 0, owner: str = "") -> Any:
         """Send a request in the format of the OpenAI chat API; raises EngineError. Cancelling stops the generation.

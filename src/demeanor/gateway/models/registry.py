@@ -118,6 +118,12 @@ class ModelRegistry:
             self._upstreams[name] = self._create(name, where or self._where)
         return self._upstreams[name]
 
+    def make_room(self, conversations: int) -> None:
+        """Let the models on this machine that are used hold so many conversations at once."""
+        for upstream in self._upstreams.values():
+            if isinstance(upstream, LocalModel):
+                upstream.engine.make_room(conversations)
+
     def hash_of(self, name: str, where: Path | str | None = None) -> str:
         """Twelve hex digits of what answers for a model name: a provider's model, a script or weights.
 

@@ -50,8 +50,8 @@ class Budgets:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Amount:
-    """An amount of tokens and dollars."""
+class Charge:
+    """Tokens and dollars that an exchange costs, or may cost."""
 
     tokens: int = 0
     """Tokens in both directions."""
@@ -60,14 +60,14 @@ class Amount:
     """US dollars; 0 if the price is unknown."""
 
 
-def amount(sent: int, received: int, price: Price | None) -> Amount:
+def amount(sent: int, received: int, price: Price | None) -> Charge:
     """So many tokens of a request and of its answer, at their price without a cache."""
     rates = price.at(sent) if price else None
     usd = (sent * rates.input + received * rates.output) / 1_000_000 if rates else 0.0
-    return Amount(tokens=sent + received, usd=usd)
+    return Charge(tokens=sent + received, usd=usd)
 
 
-def most(request: Request, size: int, price: Price | None) -> Amount:
+def most(request: Request, size: int, price: Price | None) -> Charge:
     """The most that a request of `size` bytes may cost."""
     limit = request.sampling.max_tokens
     answers = max((_answers(fields) for fields in request.extra.values()), default=1)
@@ -96,7 +96,7 @@ class BudgetAccount:
         self.parent = parent
         self.tokens = 0
         self.usd = 0.0
-        self._reserved: dict[object, Amount] = {}
+        self._reserved: dict[object, Charge] = {}
         self._ended = asyncio.Event()
 
     def spend(self, tokens: int, usd: float | None) -> None:
@@ -119,7 +119,7 @@ class BudgetAccount:
         return None
 
     @asynccontextmanager
-    async def reserve(self, most: Amount, *, free: bool = False) -> AsyncIterator[str | None]:
+    async def reserve(self, most: Charge, *, free: bool = False) -> AsyncIterator[str | None]:
         """Reserve an amount for an exchange until the end of the block, once it fits beside those of the other open
         exchanges of this account, or these have ended; or yield which budget is spent, as `exhausted` does."""
         while (spent := self.exhausted(free=free)) is None and self._reserved and not self._fits(most, free=free):
@@ -147,10 +147,10 @@ class BudgetAccount:
         if self.parent:
             yield from self.parent._with_parents()
 
-    def _fits(self, most: Amount, *, free: bool) -> bool:
+    def _fits(self, most: Charge, *, free: bool) -> bool:
         return all(account._own_fits(most, free=free) for account in self._with_parents())
 
-    def _own_fits(self, most: Amount, *, free: bool) -> bool:
+    def _own_fits(self, most: Charge, *, free: bool) -> bool:
         tokens = self.tokens + most.tokens + sum(other.tokens for other in self._reserved.values())
         usd = self.usd + most.usd + math.fsum(other.usd for other in self._reserved.values())
         enough = self.budget.tokens is None or tokens <= self.budget.tokens

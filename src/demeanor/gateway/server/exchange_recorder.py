@@ -10,7 +10,7 @@ from demeanor.core.values.exchange import Exchange, ProviderError, Request, Resp
 from demeanor.gateway.dialects.errors import without_keys
 from demeanor.gateway.dialects.stream_events import Assembler, Interrupted
 from demeanor.gateway.models.prices import cost
-from demeanor.gateway.server.budget import Amount, tokens_of
+from demeanor.gateway.server.budget import Charge, tokens_of
 from demeanor.gateway.server.shared_parts import part_size
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ExchangeRecorder:
         self.dialect = dialect
         self.request = request
         self.price: Price | None = None
-        self.most = Amount()
+        self.most = Charge()
         """The most that the exchange may cost, until its answer is known."""
         self.cost_usd: float | None = None
         self.fault: str | None = None

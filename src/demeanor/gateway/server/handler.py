@@ -15,7 +15,7 @@ from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
 from demeanor.gateway.models.prices import FREE
 from demeanor.gateway.models.upstream import ErrorReply, FullReply, ModelCall, estimated_tokens
-from demeanor.gateway.server.budget import Amount, most
+from demeanor.gateway.server.budget import Charge, most
 from demeanor.gateway.server.exchange_recorder import ExchangeRecorder
 from demeanor.gateway.server.request_body import TooLarge
 from demeanor.gateway.server.respond import deliver, to_http_response
@@ -112,7 +112,7 @@ class RequestHandler:
         free = upstream.price == FREE
         recording.price, recording.most = upstream.price, most(call.request, len(call.body), upstream.price)
         if call.route.operation == "count_tokens":
-            recording.most = Amount(tokens=estimated_tokens(len(call.body)))  # providers count for nothing
+            recording.most = Charge(tokens=estimated_tokens(len(call.body)))  # providers count for nothing
         async with session.account.reserve(recording.most, free=free) as spent:
             if spent is not None:
                 own = session.account.own_exhausted(free=free) is not None

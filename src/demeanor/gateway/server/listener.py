@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from aiohttp import web
 
-from demeanor.core.trees.open_files import REMEDY, out_of_files
+from demeanor.core.trees.open_files import REMEDY, note_shortage, out_of_files
 
 if TYPE_CHECKING:
     import socket
@@ -121,7 +121,9 @@ def report_missing_descriptors(loop: asyncio.AbstractEventLoop) -> None:
             return  # asyncio tries to accept connections again after a second, of a listener that was closed meanwhile
         if not out_of_files(error):
             loop.default_exception_handler(context)
-        elif not reported:
+            return
+        note_shortage("a connection to the gateway")
+        if not reported:
             reported = True
             sys.stderr.write(
                 f"demeanor: too many open files: the gateway can't accept connections for now ({REMEDY})\n"

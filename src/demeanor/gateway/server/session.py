@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from demeanor.core.values.trial import Trial
     from demeanor.core.values.user import AskedUser
     from demeanor.gateway.cassette.prefix_replay import PrefixReplay
-    from demeanor.gateway.server.budget import Amount, BudgetAccount
+    from demeanor.gateway.server.budget import BudgetAccount, Charge
     from demeanor.gateway.server.metrics import MetricsCollector
     from demeanor.gateway.server.request_body import LargeBodies
 
@@ -146,7 +146,7 @@ class Session:
 
         return receive
 
-    def charge_token_count(self, spent: Amount) -> None:
+    def charge_token_count(self, spent: Charge) -> None:
         """Charge a request that counts tokens, and note it, because it is no exchange."""
         self._counted += 1
         self.account.spend(spent.tokens, spent.usd)

@@ -10,7 +10,7 @@ from typing import Any
 from demeanor.core.installation import install_extra
 from demeanor.core.text.wording import printable
 from demeanor.core.values.errors import UsageError
-from demeanor.plugins.cluster.certificates import CA, CertificateFolder
+from demeanor.plugins.cluster.certificates import CERTIFICATE, KEY, require_certificate
 from demeanor.plugins.cluster.connection import ClusterConnection
 
 RESOURCE = "demeanor"
@@ -30,17 +30,14 @@ def require_distributed() -> None:
 
 async def connect(address: str, certs: Path) -> ClusterConnection:
     """A connection to a scheduler that answers; raises UsageError."""
-    folder = CertificateFolder(folder=certs)
-    folder.require("client")
+    require_certificate(certs)
     try:
-        connection = ClusterConnection(
-            address, authority=certs / CA, certificate=certs / "client.pem", key=certs / "client.key"
-        )
+        connection = ClusterConnection(address, certificate=certs / CERTIFICATE, key=certs / KEY)
         await listed_workers(connection)
     except (OSError, TimeoutError, ValueError) as error:
         raise UsageError(
             f"the scheduler at {address} can't be reached: {error}\n"
-            "  → check the address, that it uses TLS, and that its certificates are of the same authority: "
+            "  → check the address, that it uses TLS, and that its certificate is the same: "
             "demeanor cluster check"
         ) from None
     return connection
@@ -61,7 +58,7 @@ async def listed_workers(connection: ClusterConnection) -> Mapping[str, Mapping[
     try:
         return {
             printable(address): {
-                "name": printable(str(worker.get("name") or address)),
+                "name": printable(str(worker.get("name", address))),
                 "resources": {str(name): int(number) for name, number in worker["resources"].items()},
                 "nthreads": max(0, int(worker["nthreads"])),
             }

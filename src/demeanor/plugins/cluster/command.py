@@ -1,4 +1,4 @@
-"""`demeanor cluster`: make certificates for a cluster, or check its workers."""
+"""`demeanor cluster`: make the certificate of a cluster, or check its workers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 
-SUMMARY = "make certificates for a cluster of workers, or check its workers"
+SUMMARY = "make the certificate of a cluster of workers, or check its workers"
 GROUP = "machine"
 EXAMPLES = (
-    ("demeanor cluster certs certs/", "certificates for a new cluster"),
+    ("demeanor cluster certs certs/", "the certificate of a new cluster"),
     ("demeanor cluster check --on tls://scheduler.example:8786", "which workers can be used"),
     ("demeanor cluster check --on 2", "what two workers on this machine can do"),
 )
@@ -20,19 +20,16 @@ EXAMPLES = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    from demeanor.cli import config_argument, new_folder, on_argument, positive_int
+    from demeanor.cli import config_argument, new_folder, on_argument
 
     parser.add_argument(
         "action",
         choices=("certs", "check"),
-        help="certs: write the certificates of a new cluster; check: show which workers can be used and why not, and "
+        help="certs: write the certificate of a new cluster; check: show which workers can be used and why not, and "
         "start every agent on them",
     )
     parser.add_argument(
-        "folder", type=new_folder, nargs="?", metavar="DIR", help="where `certs` writes the certificates"
-    )
-    parser.add_argument(
-        "--days", type=positive_int, default=365, metavar="N", help="how long certificates are valid (default: 365)"
+        "folder", type=new_folder, nargs="?", metavar="DIR", help="where `certs` writes the certificate"
     )
     group = parser.add_argument_group("which cluster")
     on_argument(group)
@@ -44,7 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> ExitCode:
-    """Write certificates, or check workers."""
+    """Write a certificate, or check workers."""
     if args.action == "certs":
         return _certs(args)
     import asyncio
@@ -71,11 +68,13 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _certs(args: argparse.Namespace) -> ExitCode:
-    from demeanor.plugins.cluster.certificates import write_certificates
+    from demeanor.plugins.cluster.certificates import write_certificate
+    from demeanor.plugins.cluster.client import require_distributed
 
+    require_distributed()
     if args.folder is None:
         raise UsageError("no folder is named\n  → demeanor cluster certs DIR")
-    for path in write_certificates(args.folder, days=args.days):
+    for path in write_certificate(args.folder):
         print(path)
-    print("Copy ca.pem, worker.pem and worker.key to the workers, scheduler.* to the scheduler; keep client.* here.")
+    print("Copy the folder to the scheduler and to every worker.")
     return ExitCode.ACCEPTED

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
@@ -50,12 +52,22 @@ def make(spec: ExecutorSpec, run: ExecutorRun) -> Executor:
     return dask_executor(spec, run)
 
 
-def shared(spec: ExecutorSpec) -> AbstractContextManager[ExecutorSpec]:
+@contextmanager
+def shared(spec: ExecutorSpec) -> Iterator[ExecutorSpec]:
     """The same cluster for several runs: one that is to be started here is started once."""
-    from demeanor.plugins.cluster.shared import shared_cluster
+    from demeanor.plugins.cluster.client import require_distributed
+    from demeanor.plugins.cluster.local_cluster import LocalClusterProcess
 
     assert isinstance(spec, ClusterSpec)  # noqa: S101 - see `at`
-    return shared_cluster(spec)
+    if spec.scheduler:
+        yield spec
+        return
+    require_distributed()
+    cluster = LocalClusterProcess(spec)
+    try:
+        yield replace(spec, scheduler=cluster.start(), certs=str(cluster.certs), started_here=True)
+    finally:
+        cluster.stop()
 
 
 def status(*, used: bool) -> EngineStatus:

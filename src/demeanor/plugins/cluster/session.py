@@ -6,16 +6,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from demeanor.plugins.cluster.client import connect, require_distributed, require_no_retries
 from demeanor.plugins.cluster.cluster_run import ClusterRun
 from demeanor.plugins.cluster.connection import ClusterConnection
-from demeanor.plugins.cluster.processes import ClusterProcesses
+from demeanor.plugins.cluster.local_cluster import LocalClusterProcess
 from demeanor.plugins.cluster.worker_pool import WorkerPool
-
-if TYPE_CHECKING:
-    from demeanor.plugins.cluster.spec import ClusterSpec
 
 
 class ClusterSession:
@@ -23,7 +19,7 @@ class ClusterSession:
 
     def __init__(self, run: ClusterRun) -> None:
         self._run = run
-        self._own: ClusterProcesses | None = None
+        self._own: LocalClusterProcess | None = None
         self._connection: ClusterConnection | None = None
         self._pool: WorkerPool | None = None
 
@@ -40,8 +36,8 @@ class ClusterSession:
         run, spec = self._run, self._run.spec
         address, certs = spec.scheduler, Path(spec.certs)
         if not address:
-            self._own = own_processes(spec)
-            address = await self._own.start()
+            self._own = LocalClusterProcess(spec)
+            address = await asyncio.to_thread(self._own.start)
             certs = self._own.certs
         self._connection = await connect(address, certs)
         await require_no_retries(self._connection, address)
@@ -59,10 +55,5 @@ class ClusterSession:
             await self._connection.close()
             self._connection = None
         if self._own is not None:
-            await self._own.stop()
+            await asyncio.to_thread(self._own.stop)
             self._own = None
-
-
-def own_processes(spec: ClusterSpec) -> ClusterProcesses:
-    """The processes of a cluster on this machine; they are not started."""
-    return ClusterProcesses(workers=spec.workers, slots=spec.slots or 1)

@@ -31,7 +31,7 @@ class ClusterSpec(ExecutorSpec):
     """Attempts that one worker makes in parallel (default: as many as it declares, or 1 if it is started here)."""
 
     certs: str = ""
-    """The folder with the certificates of an existing cluster, written by `demeanor cluster certs`."""
+    """The folder with the certificate of an existing cluster, written by `demeanor cluster certs`."""
 
     silence: float = SILENCE
     """Seconds without an answer after which a worker is given up (default: 30)."""

@@ -136,7 +136,7 @@ class WorkerPool:
         new = []
         for address, worker in found.items():
             slots = slots_of(worker, self._run.spec.slots)
-            name = str(worker.get("name") or address)
+            name = str(worker["name"])
             link = WorkerLink(self._client, address, name=name, slots=slots, note=self.notes.append)
             self._links[address] = link
             new.append(link)

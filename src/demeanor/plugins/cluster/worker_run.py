@@ -35,12 +35,14 @@ from demeanor.core.values.starting_state import start_hash
 from demeanor.core.values.trial import Trial
 from demeanor.judge import ask_user_here
 from demeanor.plugins.cluster.archive import unpack
+from demeanor.plugins.cluster.client import declared_slots
 from demeanor.plugins.cluster.messages import AttemptReply, AttemptRequest, RunSetup, WorkerReport
 from demeanor.runner import (
     AttemptContext,
     Catalog,
     Level,
     Services,
+    agent_files,
     known_secrets,
     make_attempt,
     make_gateway,
@@ -97,13 +99,15 @@ class WorkerRun:
         self._starts: dict[str, tuple[Template, str]] = {}
         self._folder = sandbox.folder / "starts"
         self._facts = {PATH_TOOLS: path_tools()}
+        self._files = agent_files(catalog.config)
 
     def share_limits(self, worker: Worker) -> None:
-        """Let the limits of providers hold on the whole cluster of Dask's worker."""
+        """Let the limits of providers hold on the whole cluster of Dask's worker, and local models hold its slots."""
         from demeanor.plugins.cluster.limits import limit_across_cluster
 
         for provider in self._catalog.used_providers:
             limit_across_cluster(provider, worker)
+        self._catalog.make_room(declared_slots(worker.state))
 
     async def start(self) -> None:
         """Start sandbox and gateway."""
@@ -186,6 +190,7 @@ class WorkerRun:
             template=the_template,
             seed=setup.seed,
             facts=self._facts,
+            files=self._files,
             idle=setup.idle_timeout,
             output_bytes=setup.limits.output,
             features=run_features(canary=setup.canary, agent_debug=setup.agent_debug),

@@ -100,8 +100,8 @@ class HarborEngine(Engine):
         if refused := task_refusal(task, environment, self._environ):
             return refused
         if spec is None:
-            known = ", ".join((*AGENTS, *rules.agents))
-            return f"{name} can't run tasks; use one of {known}, or configure [harbor.agents.{name}]"
+            agents = ", ".join((*AGENTS, *rules.agents))
+            return f"{name} can't run tasks; use one of {agents}, or configure [harbor.agents.{name}]"
         if environment.ours and spec.fetched and environment.kwargs.get("network") != "host":
             return f"Harbor downloads {name}, and {environment.name} has no network; use --env docker"
         if self.catalog.of(cell.subject).dialect is None:

@@ -139,10 +139,10 @@ def _call_chain(trajectory: Any) -> str:
 
 
 def _model(info: Mapping[str, Any]) -> str:
-    found = info.get("model_info")
-    if not isinstance(found, dict):
-        return as_text(found)
-    name, provider = as_text(found.get("name")), as_text(found.get("provider"))
+    model = info.get("model_info")
+    if not isinstance(model, dict):
+        return as_text(model)
+    name, provider = as_text(model.get("name")), as_text(model.get("provider"))
     return f"{provider}/{name}" if provider and name and not name.startswith(f"{provider}/") else name
 
 
@@ -166,6 +166,6 @@ def _verdict(data: Mapping[str, Any]) -> Verdict:
 
 
 def _table(data: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
-    found = data.get(key)
-    table: Mapping[str, Any] = {} if found is None else expect(found, dict, path, key)
+    value = data.get(key)
+    table: Mapping[str, Any] = {} if value is None else expect(value, dict, path, key)
     return table

@@ -16,7 +16,7 @@ from demeanor.core.values.fingerprints import asks_judge, judge_identity
 from demeanor.core.values.history import KeptDecision, RunCell
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
-from demeanor.decide import count as trials_of, since_change
+from demeanor.decide import count as trials_of, since_new_model
 from demeanor.render import SUBJECT_MARK, percent
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.results import (
@@ -186,18 +186,18 @@ def _estimate(number: int, trials: int) -> ErrorRateEstimate | None:
 
 
 def latest_counts(cells: Iterable[RunCell]) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """Passed and judged trials by subject, of the runs since it last changed; and notes about the runs left out."""
+    """Passed and judged trials by subject, of the runs with its present model; and notes about the runs left out."""
     found: dict[str, list[RunCell]] = {}
     for cell in cells:
         found.setdefault(cell.subject, []).append(cell)
     counts, notes = {}, []
     for subject, own in found.items():
-        latest = since_change(own)
+        latest = since_new_model(own)
         passed, failed = trials_of(latest)
         counts[subject] = (passed, passed + failed)
         if len(latest) < len(own):
             earlier = count(len(own) - len(latest), "earlier run")
-            notes.append(f"{SUBJECT_MARK} {subject} has changed: its corrected rate is without {earlier}")
+            notes.append(f"{SUBJECT_MARK} the model of {subject} has changed: its corrected rate is without {earlier}")
     return counts, notes
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.fingerprints import files_unknown, unknown_files_note
 from demeanor.core.values.run_diff import ChangePoint
 from demeanor.render import Screen, hanging, numbers, paint, wrapped
 from demeanor.reports.eval_history.report import EvalHistory, PastCell, Segment, SubjectHistory
@@ -54,6 +55,8 @@ def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
         mark = phrases.mark_of(change.part)
         values = f"{one_line(change.before, width=40)} → {one_line(change.after, width=40)}"
         yield from _paragraph(f"{mark} {days[change.run]}  {phrases.PARTS[change.part]} {values}", screen, "dim")
+    if any(map(files_unknown, one.course.fingerprints)):
+        yield from _paragraph(unknown_files_note(one.subject), screen, "dim")
     yield from _paragraph(_false_alarms(one), screen, "dim")
 
 

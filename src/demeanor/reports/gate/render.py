@@ -87,8 +87,9 @@ def sentences(report: GateReport) -> Iterator[str]:
         yield f"A healthy change is blocked {_blocked(report.suite)}."
     if (checked_in := sum(row.decision.rule == "two_of_three" for row in report.rows)) > 0:
         yield (
-            f"{count(checked_in, 'cell')} without nights had to pass two of three trials. That says little yet: an "
-            "eval that passes half of the time does so in every second case. Its nights will show its rate."
+            f"{count(checked_in, 'cell')} with no nights to compare with had to pass two of three trials. That says "
+            "little yet: an eval that passes half of the time does so in every second case. Its nights will show its "
+            "rate, and later gates compare with it."
         )
 
 

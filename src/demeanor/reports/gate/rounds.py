@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypedDict
@@ -14,7 +14,7 @@ from demeanor.core.trees.git import unusable_base
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.core.values.history import KeptDecision
+from demeanor.core.values.history import KeptDecision, RunCell
 from demeanor.core.values.ports import History
 from demeanor.core.values.progress import AttemptJudged, Progress
 from demeanor.core.values.record import Record
@@ -256,7 +256,8 @@ def make_gate_state(
     plan = plan_evals(catalog, every, request, environ)
     counted = counted_nights(history, night_filter(config))
     nights = latest_nights(history, plan, counted)
-    hashes = eval_hashes(one for one in _evals(plan) if nights)
+    recent = recent_cells(history, counted.nights)
+    hashes = eval_hashes(one for one in _evals(plan) if recent)
     edited: dict[str, Edit] = {**dict.fromkeys(edited_since(nights, hashes), "edited"), **held.evals}
     plan = Plan(
         cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
@@ -278,7 +279,6 @@ def make_gate_state(
             if not key_subjects or str(cell.subject) in key_subjects
         },
     )
-    recent = recent_cells(history, counted.nights)
     correlation = correlation_of(nights).value
     return GateState(
         plan=plan,
@@ -301,8 +301,19 @@ def make_gate_state(
         unjudged=tuple(unjudged_cells(scope, recent, config, held)),
         accepted=tuple(accepted),
         unknown=unknown(config, environ, held, counted),
-        notes=counted.notes,
+        notes=(*counted.notes, *_renamed(recent, hashes, {one.name for one in every})),
     )
+
+
+def _renamed(
+    recent: Mapping[tuple[str, str], Sequence[RunCell]], hashes: Mapping[str, str], names: Container[str]
+) -> Iterator[str]:
+    """For each new eval that is one of the last nights under another name: how it keeps its history."""
+    gone = {cells[-1].eval_hash: name for (name, _), cells in recent.items() if name not in names}
+    known = {name for name, _ in recent}
+    for name, own in hashes.items():
+        if own and name not in known and (old := gone.get(own)):
+            yield f'{name} asks the same as {old}, which is gone: with name="{old}" it keeps the nights of {old}'
 
 
 def _collection(

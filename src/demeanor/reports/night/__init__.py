@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from demeanor.reports.night.near import near_of_night as near_of_night
     from demeanor.reports.night.report import (
         NIGHTS_DOCUMENT as NIGHTS_DOCUMENT,
+        BatchNights as BatchNights,
         FailingCell as FailingCell,
         FailureMode as FailureMode,
         Mark as Mark,
         NightCell as NightCell,
         NightReport as NightReport,
         NightRow as NightRow,
+        NightTotal as NightTotal,
         SubjectNights as SubjectNights,
     )
     from demeanor.reports.night.rows import night_cells as night_cells, tally_of as tally_of
@@ -38,7 +40,10 @@ __getattr__ = lazy_names(
         "junit": "night_junit",
         "markdown": "night_markdown",
         "near": "near_of_night",
-        "report": "FailingCell FailureMode Mark NIGHTS_DOCUMENT NightCell NightReport NightRow SubjectNights",
+        "report": (
+            "BatchNights FailingCell FailureMode Mark NIGHTS_DOCUMENT NightCell NightReport NightRow NightTotal"
+            " SubjectNights"
+        ),
         "rows": "night_cells tally_of",
         "shift_scan": "kept_shifts",
         "step_pairs": "TrialStepsPair load_step_pairs",

@@ -15,6 +15,7 @@ from demeanor.core.values.usage import total
 from demeanor.core.values.verdict import VoidCause
 from demeanor.decide import RateShift, changes, exit_code, rate_shifts
 from demeanor.reports.night.report import (
+    BatchNights,
     FailingCell,
     FailureMode,
     NightChange,
@@ -27,7 +28,7 @@ from demeanor.reports.night.report import (
 from demeanor.reports.night.rows import Needed, night_row
 from demeanor.reports.run import Failure
 from demeanor.results import LAST_NIGHTS, mean_rate, summary
-from demeanor.statistics import paired_rates
+from demeanor.statistics import NIGHTS_BETWEEN_FALSE_ALARMS, paired_rates
 
 _VERDICTS: Mapping[ExitCode, Literal["accepted", "rejected", "undecided"]] = {
     ExitCode.ACCEPTED: "accepted",
@@ -64,12 +65,19 @@ def night_report(
         if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
             rows.setdefault(cell.eval, {})[cell.run] = cell
     kept = {*runs, *recent}
+    changes = sum(
+        by_run[runs[-1]].judged > 0 and any(by_run[run].judged for run in runs[:-1] if run in by_run)
+        for rows in found.values()
+        for by_run in rows.values()
+        if runs[-1] in by_run
+    )
     subjects = tuple(
         _subject(
             name,
             {name: own for name, by_run in rows.items() if (own := {r: c for r, c in by_run.items() if r in kept})},
             runs,
             recent=recent if whole else (),
+            comparisons=changes,
             needed=needed,
             void_causes=void_causes or {},
         )
@@ -82,8 +90,10 @@ def night_report(
         reason=_reason(decided),
         nights=tuple(nights),
         subjects=subjects,
+        batch=_batch(found, subjects, runs) if len(subjects) > 1 else None,
         notes=notes,
         shifts=rate_shifts(cells, {*runs}, runs[-1]) if shifts is None else tuple(shifts),
+        false_alarms=7 * len({row.eval for row in decided if row.tonight.judged}) / NIGHTS_BETWEEN_FALSE_ALARMS,
     )
 
 
@@ -155,6 +165,7 @@ def _subject(
     runs: Sequence[str],
     *,
     recent: Collection[str],
+    comparisons: int,
     needed: Needed | None,
     void_causes: Mapping[tuple[str, str], Mapping[VoidCause, int]],
 ) -> SubjectNights:
@@ -163,7 +174,11 @@ def _subject(
         own = tuple(changes([by_run[run] for run in runs if run in by_run and by_run[run].judged]))
         seen += [(name, change) for change in own]
         causes = void_causes.get((name, subject))
-        rows.append(night_row(name, by_run, runs, seen=own, recent=recent, needed=needed, void_causes=causes))
+        rows.append(
+            night_row(
+                name, by_run, runs, seen=own, recent=recent, changes=comparisons, needed=needed, void_causes=causes
+            )
+        )
     return SubjectNights(
         subject=subject,
         rows=tuple(rows),
@@ -171,6 +186,16 @@ def _subject(
         change=_change(rows, runs),
         summary=next(iter(summary([row.tally for row in rows if row.tally] or [_nothing(subject)]))),
         changes=tuple(_group_changes(seen, runs)),
+    )
+
+
+def _batch(
+    found: Mapping[str, Mapping[str, Mapping[str, RunCell]]], subjects: Sequence[SubjectNights], runs: Sequence[str]
+) -> BatchNights:
+    cells = [by_run for rows in found.values() for by_run in rows.values()]
+    return BatchNights(
+        totals=tuple(_total([by_run[run] for by_run in cells if run in by_run]) for run in runs),
+        change=_change([row for one in subjects for row in one.rows], runs),
     )
 
 
@@ -211,7 +236,13 @@ def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> NightStep | None:
                 return None
             alike = not any(_differs(row, index) for row in rows)
             return NightStep(
-                value=found.value, low=found.low, high=found.high, since=runs[index], alike=alike, evals=found.pairs
+                value=found.value,
+                low=found.low,
+                high=found.high,
+                since=runs[index],
+                alike=alike,
+                clear=found.low > 0 or found.high < 0,
+                evals=found.pairs,
             )
     return None
 

@@ -11,7 +11,15 @@ from demeanor.core.text.wording import one_line, opening
 from demeanor.render import code_block, fit, html_code, inline_code, numbers, table_row
 from demeanor.reports.night import phrases
 from demeanor.reports.night.digest import digest, verdict
-from demeanor.reports.night.report import FailingCell, NightCell, NightReport, NightRow, SubjectNights
+from demeanor.reports.night.report import (
+    BatchNights,
+    FailingCell,
+    NightCell,
+    NightReport,
+    NightRow,
+    NightTotal,
+    SubjectNights,
+)
 from demeanor.reports.run import LAYERS, POLICIES
 
 _SIGNS = {"reject": "❌", "undecided": "❔", "accept": "✅", "skipped": "⏭️"}
@@ -29,6 +37,7 @@ def night_markdown(report: NightReport, *, most_bytes: int = _MAX_BYTES) -> str:
     layers = phrases.layers(report)
     parts += [f"{layers[0].upper()}{layers[1:]}."] if layers else []
     parts += _digest(report)
+    parts += ["\n".join(_batch(report, report.batch))] if report.batch is not None else []
     tables = ["\n".join(_subject(report, one)) for one in report.subjects]
     details = [*_failing_cells("Failed", report, report.failures, report.more_failures)]
     details += _failing_cells("Void: run, but not judged", report, report.voids, report.more_voids)
@@ -47,6 +56,32 @@ def _digest(report: NightReport) -> Iterator[str]:
         yield "\n".join(lines)
 
 
+def _batch(report: NightReport, batch: BatchNights) -> Iterator[str]:
+    yield f"#### {phrases.batch(report)}\n"
+    change = phrases.compared(batch)
+    yield f"**Total pass rate: {phrases.total(batch)}**" + (f" ({change})" if change else "")
+    if earlier := _nights(report):
+        yield "\n" + table_row(["", *earlier, _tonight(report)])
+        yield table_row([":--", *[":-:"] * (len(earlier) + 1)])
+        yield table_row(["**Total pass rate**", *_rates(batch.totals)])
+
+
+def _nights(report: NightReport) -> list[str]:
+    """The headings of the nights before this one."""
+    return [_code(phrases.column(night, report)) for night in report.nights[:-1]]
+
+
+def _tonight(report: NightReport) -> str:
+    return "Tonight [95 %]" if report.run.kind == "nightly" else "This run [95 %]"
+
+
+def _rates(totals: Sequence[NightTotal]) -> list[str]:
+    """The totals of the nights; the last with its interval."""
+    *earlier, now = totals
+    shown = [f"**{numbers.percent(total.rate.value)}**" if total.rate else phrases.MISSING for total in earlier]
+    return [*shown, f"**{numbers.rate(now.rate)}**" if now.rate else "no data"]
+
+
 def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:
     yield f"#### {_code(one.subject)}\n"
     change = phrases.compared(one)
@@ -54,15 +89,15 @@ def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:
     if known_bad := phrases.known_bad(one.totals[-1]):
         yield f"Known to fail: {known_bad}  "
     yield f"{phrases.counts(one)} · {phrases.used(one.totals[-1])}\n"
-    *earlier, _ = report.nights
-    tonight = "Tonight [95 %]" if report.run.kind == "nightly" else "This run [95 %]"
+    earlier = _nights(report)
+    tonight = _tonight(report)
     tasks = phrases.has_tasks(one.rows)
     head = [
         "",
         "Eval",
         "Policy",
         *(["Layer"] if tasks else []),
-        *(_code(phrases.column(night, report)) for night in earlier),
+        *earlier,
         tonight,
     ]
     head += ["Change", "Together"] if earlier else []
@@ -76,17 +111,14 @@ def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:
 
 
 def _overall(one: SubjectNights, history: bool, tasks: bool) -> list[str]:
-    *earlier, now = one.totals
-    shown = [f"**{numbers.percent(total.rate.value)}**" if total.rate else phrases.MISSING for total in earlier]
-    tonight = f"**{numbers.rate(now.rate)}**" if now.rate else "no data"
+    now = one.totals[-1]
     spent = now.spent
     return [
         "",
         "**Total pass rate**",
         "",
         *([""] if tasks else []),
-        *shown,
-        tonight,
+        *_rates(one.totals),
         *([phrases.points_with_interval(one.change), ""] if history else []),
         str(now.voided or ""),
         numbers.duration(spent.seconds) if now.evals else "",
@@ -155,6 +187,8 @@ def _footer(report: NightReport) -> str:
         "points since the last night with data. *Together* combines the shown nights since the last "
         f"{since}."
     ]
+    if alarms := phrases.false_alarms(report):
+        lines.append(f"{alarms[0].upper()}{alarms[1:]}.")
     lines += [" · ".join(signs)] if signs else []
     lines += [f"Note: {_code(note)}" for note in report.notes]
     return "\n\n".join(lines)

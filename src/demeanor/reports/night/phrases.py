@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
-from demeanor.core.text.wording import count, one_line
+from demeanor.core.text.wording import all_of, count, one_line
 from demeanor.core.values.history import Night
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import Part
@@ -13,6 +13,7 @@ from demeanor.core.values.tally import Status
 from demeanor.decide import EXPECTED
 from demeanor.render import marks, numbers
 from demeanor.reports.night.report import (
+    BatchNights,
     FailingCell,
     FailureMode,
     NightCell,
@@ -37,7 +38,8 @@ PARTS: Mapping[Part, str] = {
     "agent": "agent",
     "prompt": "system prompt, tools or sampling",
     "model": "model",
-    "subject": "settings or files of the agent",
+    "files": "files of the agent",
+    "subject": "settings",
 }
 
 LEGEND: Mapping[str, str] = {
@@ -111,6 +113,15 @@ def history(report: NightReport, *, newest_first: bool = False) -> str:
     )
 
 
+def false_alarms(report: NightReport) -> str:
+    """How many falls a week are no falls; empty for a run that is no night, and for the first one."""
+    if report.run.kind != "nightly" or not report.false_alarms or len(report.nights) == 1:
+        return ""
+    often = report.false_alarms
+    number = f"{often:.1g}" if often < 1 else f"{often:.0f}"
+    return f"false alarms: expect at most {number} “got worse” a week of all these evals if no rate changes"
+
+
 def state(cell: NightCell) -> str:
     """The text in place of a rate."""
     if cell.state == "no data" and not cell.voided:
@@ -144,14 +155,28 @@ def points_with_interval(step: NightStep | None) -> str:
     return f"{_clear(step)}{numbers.points(step.value)} [{numbers.points(step.low)}…{numbers.points(step.high)}]{other}"
 
 
-def total(one: SubjectNights) -> str:
-    """The total pass rate of this night, and how it compares."""
+def total(one: SubjectNights | BatchNights) -> str:
+    """The total pass rate of this night."""
     now = one.totals[-1]
     rate = numbers.rate(now.rate) if now.rate else "no data"
-    return f"{rate} over {evals(now)}"
+    return f"{rate} over {evals(now, _summed(one))}"
 
 
-def compared(one: SubjectNights) -> str:
+def batch(report: NightReport) -> str:
+    """What the total of the whole run is of."""
+    return all_of(len(report.subjects), "subject").capitalize()
+
+
+def rates(one: BatchNights) -> str:
+    """`96 % · – · 87 %`: the totals of the nights, the oldest first."""
+    return " · ".join(numbers.percent(now.rate.value) if now.rate else MISSING for now in one.totals)
+
+
+def _summed(one: SubjectNights | BatchNights) -> str:
+    return "cell" if isinstance(one, BatchNights) else "eval"
+
+
+def compared(one: SubjectNights | BatchNights) -> str:
     """The change since the last night with data, in one sentence; empty if there is none."""
     step = one.change
     if step is None:
@@ -159,13 +184,13 @@ def compared(one: SubjectNights) -> str:
     sure = "significant" if step.clear else "not significant"
     other = "; the subject has changed" if not step.alike else ""
     interval = f"{numbers.points(step.value)} points [{numbers.points(step.low)}…{numbers.points(step.high)}]"
-    return f"{interval} since the night before, over {count(step.evals, 'eval')}: {sure}{other}"
+    return f"{interval} since the night before, over {count(step.evals, _summed(one))}: {sure}{other}"
 
 
-def evals(now: NightTotal) -> str:
-    """The number of evals in a total."""
+def evals(now: NightTotal, noun: str = "eval") -> str:
+    """The number of evals, or of cells, in a total."""
     rest = now.evals - now.judged - now.known_bad
-    return count(now.judged, "eval") + (f" ({rest} more without data)" if rest else "")
+    return count(now.judged, noun) + (f" ({rest} more without data)" if rest else "")
 
 
 def known_bad(now: NightTotal) -> str:

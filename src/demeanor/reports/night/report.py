@@ -86,13 +86,11 @@ class NightStep:
     alike: bool
     """False if the subject or the eval changed since then."""
 
+    clear: bool
+    """Whether it is significant at 95 %, corrected for the number of changes in the report."""
+
     evals: int = 1
     """The number of evals in the mean: those judged in both runs and not edited."""
-
-    @property
-    def clear(self) -> bool:
-        """Whether it is significant at 95 %."""
-        return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,7 +149,7 @@ class NightRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightTotal:
-    """All evals of one subject in one run."""
+    """All evals of one subject in one run, or all cells of the run: `evals` and `judged` count those then."""
 
     rate: Estimate | None
     """The mean over evals with judged trials, without USUALLY_FAILS; None without any."""
@@ -222,6 +220,17 @@ class SubjectNights:
 
     changes: tuple[NightChange, ...]
     """What changed within the shown nights."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchNights:
+    """All cells together: every eval with every subject."""
+
+    totals: tuple[NightTotal, ...]
+    """One per run of the report, the oldest first."""
+
+    change: NightStep | None
+    """The mean change since the last night with data, cell by cell."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -299,6 +308,9 @@ class NightReport:
     subjects: tuple[SubjectNights, ...]
     """One per subject."""
 
+    batch: BatchNights | None = None
+    """All subjects together; None if there is only one."""
+
     shifts: tuple[RateShift, ...] = ()
     """What got worse or better within the shown nights, the largest change first."""
 
@@ -322,6 +334,9 @@ class NightReport:
 
     notes: tuple[str, ...] = ()
     """Warnings and remarks."""
+
+    false_alarms: float = 0.0
+    """How many falls of its evals to expect in a week, at most, although no rate changes."""
 
     @property
     def worse(self) -> tuple[RateShift, ...]:

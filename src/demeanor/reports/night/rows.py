@@ -22,18 +22,22 @@ _MARKS: Mapping[str, Mark] = {
     "model": "model",
     "agent": "subject",
     "prompt": "subject",
+    "files": "subject",
     "subject": "subject",
 }
 _MIXED = " + "
+_ALPHA = 0.05
 
 Needed: TypeAlias = Callable[[Policy, int], int]
 """Policy and planned trials → how many of them must be judged."""
 
 
 @lru_cache(maxsize=4096)
-def _difference(before: tuple[int, int], after: tuple[int, int]) -> tuple[float, float, float]:
+def _difference(before: tuple[int, int], after: tuple[int, int], changes: int) -> tuple[float, float, float, bool]:
+    """The difference with its interval of 95 %, and whether it is significant as one of so many (Bonferroni)."""
     low, high = newcombe(before, after)
-    return after[0] / after[1] - before[0] / before[1], low, high
+    least, most = newcombe(before, after, level=1 - _ALPHA / max(1, changes))
+    return after[0] / after[1] - before[0] / before[1], low, high, least > 0 or most < 0
 
 
 def night_row(
@@ -43,11 +47,12 @@ def night_row(
     *,
     seen: Sequence[RunDiff],
     recent: Collection[str] = (),
+    changes: int = 1,
     needed: Needed | None = None,
     void_causes: Mapping[VoidCause, int] | None = None,
 ) -> NightRow:
-    """One row, from its cells by night, the shown nights in order, and the changes between them. `recent` are the
-    nights whose cells this one must have."""
+    """One row, from its cells by night, the shown nights in order, and what differs between them. `recent` are the
+    nights whose cells this one must have; `changes` says how many rows of the report have a change of the rate."""
     cells = night_cells(found, runs, seen)
     tonight = found.get(runs[-1])
     tally = tally_of(tonight, needed) if tonight is not None else None
@@ -60,7 +65,7 @@ def night_row(
         cells=cells,
         tally=tally,
         decision=decide(tally) if tally is not None else _untried(found, recent, latest.policy),
-        change=_step(cells, runs),
+        change=_step(cells, runs, changes),
         together=_together(cells),
         layer=latest.layer,
         run=tonight.source if tonight is not None else "",
@@ -134,16 +139,17 @@ def _judged_cell(
     )
 
 
-def _step(cells: Sequence[NightCell], runs: Sequence[str]) -> NightStep | None:
+def _step(cells: Sequence[NightCell], runs: Sequence[str], changes: int) -> NightStep | None:
     """The change since the last night with data."""
     *earlier, tonight = cells
     if not tonight.judged:
         return None
     for run, cell in zip(reversed(runs[:-1]), reversed(earlier), strict=True):
         if cell.judged:
-            value, low, high = _difference((cell.passed, cell.judged), (tonight.passed, tonight.judged))
+            scores = (cell.passed, cell.judged), (tonight.passed, tonight.judged)
+            value, low, high, clear = _difference(*scores, changes)
             alike = not (tonight.marks or tonight.mixed or cell.mixed)
-            return NightStep(value=value, low=low, high=high, since=run, alike=alike)
+            return NightStep(value=value, low=low, high=high, since=run, alike=alike, clear=clear)
     return None
 
 

@@ -48,6 +48,17 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
     if layers := phrases.layers(report):
         yield from paragraph(layers, screen)
     yield from _digest(report, screen)
+    if report.batch is not None:
+        yield Text()
+        yield Text(phrases.batch(report), "bold")
+        yield from _facts(
+            [
+                ("total pass rate", phrases.total(report.batch)),
+                ("change", phrases.compared(report.batch)),
+                ("history", phrases.rates(report.batch) if len(report.nights) > 1 else ""),
+            ],
+            screen,
+        )
     for one in report.subjects:
         yield Text()
         yield from _subject(report, one, screen, most_rows)
@@ -66,6 +77,8 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
     if phrases.expected_fails(report):
         yield from paragraph(phrases.EXPECTED_LEGEND, screen, "dim")
     yield from paragraph(f"history: {phrases.history(report)}", screen, "dim")
+    if alarms := phrases.false_alarms(report):
+        yield from paragraph(screen.safe(alarms), screen, "dim")
     for note in report.notes:
         yield from paragraph(f"note: {one_line(note, width=400)}", screen, "dim")
 
@@ -91,14 +104,18 @@ def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows:
         ("trials", phrases.counts(one)),
         ("used", phrases.used(one.totals[-1])),
     ]
-    for label, text in facts:
-        if text:
-            yield from labelled(f"  {label:<15}  ", text, screen)
+    yield from _facts(facts, screen)
     rows = most_important(one.rows, most_rows)
     yield from table(_columns(report, rows, screen), screen)
     if len(rows) < len(one.rows):
         left = f"… and {count(len(one.rows) - len(rows), 'more eval')} without news (--all shows them)"
         yield Text(screen.safe(left), "dim")
+
+
+def _facts(facts: Iterable[tuple[str, str]], screen: Screen) -> Iterator[Text]:
+    for label, text in facts:
+        if text:
+            yield from labelled(f"  {label:<15}  ", text, screen)
 
 
 def _columns(report: NightReport, rows: Sequence[NightRow], screen: Screen) -> Iterator[Column]:

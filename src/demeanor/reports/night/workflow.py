@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from demeanor.config import Config
+from demeanor.core.values.fingerprints import files_unknown, unknown_files_note
 from demeanor.core.values.history import Night, PastRun
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import VoidCause
@@ -34,13 +35,14 @@ def make_night_report(
     """The report of the night of a run, or of another run, and of the nights before it; with the reasons of the first
     `details` failures and voids."""
     found = nights_until(history, run, max(nights, LAST_NIGHTS), branch=branch)
-    tonight = found[-1]
+    cells, tonight = cells_of_nights(history, found), found[-1]
+    unknown = {cell.subject for cell in cells if cell.run == tonight.name and files_unknown(cell.fingerprint)}
     causes = [void_causes(history, name) for name in tonight.names]
     report = night_report(
         found,
-        cells_of_nights(history, found),
+        cells,
         shown=nights + 1,
-        notes=(*_notes(run), *stored_price_notes(history, tonight.names)),
+        notes=(*_notes(run), *map(unknown_files_note, sorted(unknown)), *stored_price_notes(history, tonight.names)),
         needed=config.evidence.needed,
         shifts=kept_shifts(history, tonight, branch=branch, accepted=config.nightly.accepted),
         void_causes=_causes_by_cell(causes),

@@ -88,7 +88,7 @@ def _flapping(action: Action, chosen: PolicyRule, trials: int) -> tuple[Flapping
     rules = {action: chosen, other: policy_rule(other, DEFAULTS[other])}
     rates = ((rate, flapping(rules["promote"], rules["demote"], rate, trials)) for rate in _RATES)
     return tuple(
-        Flapping(rate=rate, promotion=rules["promote"].name, demotion=rules["demote"].name, a_year=often)
+        Flapping(rate=rate, promotion=rules["promote"].name, demotion=rules["demote"].name, a_year=round(often, 2))
         for rate, often in rates
         if often is not None
     )

@@ -1,7 +1,7 @@
 """Renders the report of a run as Markdown, summary.md, for the summary of a CI job or a comment.
 
-All text of authors, agents and providers is put into code spans and escaped, so that it can't become a link, an image,
-a mention, a table border or HTML. The size stays below what CI services accept.
+First what most people need: the answer, a row for each eval with a column for each subject, and what broke with its
+first line. The rest is folded. The size stays below what CI services accept.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from demeanor.core.text.wording import count, one_line, opening
 from demeanor.core.values.tally import Summary
-from demeanor.render import code_block, escape, fit, headline, inline_code, numbers as figures, table_row
+from demeanor.render import code_block, escape, fit, headline, inline_code, numbers as figures, prose, table_row
 from demeanor.reports.run import phrases as words
 from demeanor.reports.run.failure_groups import Failure, failures, otherwise_void, start_failures, voids
 from demeanor.reports.run.report import CellReport, RunReport
@@ -24,8 +24,9 @@ def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES, lead: str = ""
     """The report as Markdown of about `most_bytes` bytes at most; details that do not fit are left out.
 
     `lead` is another report of the same run, which takes the place of the answer and of the tables."""
-    parts = [lead.rstrip("\n")] if lead else [headline(words.headline(report), report.exit_code)]
-    parts += [] if lead else ["\n".join(_table(report, summary)) for summary in report.summaries]
+    parts = [lead.rstrip("\n")] if lead else [headline(words.headline(report), report.exit_code), _overview(report)]
+    if broken := "" if lead else _broken(report):
+        parts.append(broken)
     parts += fit(
         list(_details(report)),
         most_bytes - sum(len(part.encode()) for part in parts),
@@ -35,12 +36,53 @@ def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES, lead: str = ""
     return "\n\n".join(parts) + "\n"
 
 
+def _overview(report: RunReport) -> str:
+    """A row for each eval, a column for each subject: the marks of the trials, and the rate."""
+    cells: dict[str, dict[str, CellReport]] = {}
+    for cell in report.cells:
+        cells.setdefault(cell.tally.eval, {})[cell.tally.subject] = cell
+    subjects = [summary.subject for summary in report.summaries]
+    lines = [
+        table_row(["Eval", "Policy", *map(_code, subjects)]),
+        table_row(["---"] * (2 + len(subjects))),
+    ]
+    for name, row in cells.items():
+        policies = dict.fromkeys(words.POLICIES[cell.tally.policy] for cell in row.values())
+        outcomes = [_outcome(row[subject]) if subject in row else "" for subject in subjects]
+        lines.append(table_row([_code(name), ", ".join(policies), *outcomes]))
+    if len(cells) > 1:
+        means = [figures.rate(summary.rate) if summary.judged else "" for summary in report.summaries]
+        lines.append(table_row(["mean", "", *means]))
+    return "\n".join(lines)
+
+
+def _outcome(cell: CellReport) -> str:
+    """A cell in the overview; its word only where the trials don't say it all."""
+    word, found = words.status(cell), cell.tally
+    if found.attempts == 0:
+        return word
+    rate = f"{_trials(words.outcomes(cell))} {figures.rate(found.rate)}"
+    if cell.decision.answer in {"reject", "undecided"} or cell.decision.news:
+        return f"**{word}** {rate}"
+    return rate if cell.decision.answer == "accept" and not found.failed else f"{word} {rate}"
+
+
+def _broken(report: RunReport) -> str:
+    """What broke, each with the first line of its first failure."""
+    lines = []
+    for cell in words.broken(report):
+        reasons = [one_line(failure.reason.partition("\n")[0], width=200) for failure in failures(cell)[:1]]
+        quoted = "".join(f". {_code(reason)}" for reason in reasons)
+        lines.append(f"- {_code(cell.tally.eval)} · {_code(cell.tally.subject)}: {prose(cell.decision.reason)}{quoted}")
+    return "\n".join(["### What broke\n", *lines]) if lines else ""
+
+
 def _table(report: RunReport, summary: Summary) -> Iterator[str]:
     cells = report.of_subject(summary.subject)
     k = words.shown_k(cells)
     ks = [f"pass@{k}", f"pass^{k}"] if k > 1 else []
     head = ["Status", "Eval", "Policy", "Trials", "Pass rate [95 %]", *ks, "Time", "Tokens", "Cost"]
-    yield f"### {_code(summary.subject)}\n"
+    yield f"#### {_code(summary.subject)}\n"
     yield table_row(head)
     yield table_row(["---", "---", "---", "---", *["--:"] * (len(head) - 4)])
     for cell in cells:
@@ -81,22 +123,21 @@ def _cells(cell: CellReport, k: int) -> list[str]:
 
 def _details(report: RunReport) -> Iterator[str]:
     """One part per cell, the most important first."""
-    for title, cells in (("What broke", words.broken(report)), ("Failed, but tolerated", words.tolerated(report))):
-        for index, cell in enumerate(cells):
-            heading = f"### {title}\n\n" if index == 0 else ""
-            yield heading + "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
+    for cell in (*words.broken(report), *words.tolerated(report)):
+        yield "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
     for index, one in enumerate(start_failures(report)):
         heading = "### Agents that did not start\n\n" if index == 0 else ""
         trials, evals = count(len(one.trials), "trial"), count(one.evals, "eval")
         reason = code_block(opening(one.reason, lines=_REASON_LINES))
         yield f"{heading}{_code(one.subject)}: {trials} of {evals} void; see `demeanor doctor`\n\n{reason}\n"
-    for index, cell in enumerate(otherwise_void(report)):
-        sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void"
-        heading = "### Void: run, but not judged\n\n" if index == 0 else ""
-        yield heading + "\n".join(_folded(cell, sentence, voids(cell), command=False))
+    for cell in otherwise_void(report):
+        sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void: run, but not judged"
+        yield "\n".join(_folded(cell, sentence, voids(cell), command=False))
     yield from _listed("Expected to fail", ((cell, cell.decision.reason) for cell in words.expected(report)))
     yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))
     yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
+    tables = "\n\n".join("\n".join(_table(report, summary)) for summary in report.summaries)
+    yield f"<details>\n<summary>Intervals, time and cost</summary>\n\n{tables}\n\n</details>"
 
 
 def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, command: bool) -> Iterator[str]:
@@ -117,7 +158,7 @@ def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, comman
 
 
 def _listed(title: str, cells: Iterable[tuple[CellReport, str]]) -> Iterator[str]:
-    lines = [f"- {_code(cell.tally.eval)} · {_code(cell.tally.subject)}: {_code(text)}" for cell, text in cells]
+    lines = [f"- {_code(cell.tally.eval)} · {_code(cell.tally.subject)}: {prose(text)}" for cell, text in cells]
     if lines:
         yield f"### {title}\n\n" + "\n".join(lines)
 
@@ -137,11 +178,11 @@ def _footer(report: RunReport) -> Iterator[str]:
         origin.append(f"commit {_code(report.run.commit)}{changed}")
     yield ", ".join(origin) + (f", kept in {_code(report.folder)}" if report.folder else "") + "."
     if report.collection is not None:
-        yield f"\n{_code(words.collection_line(report.collection))}"
+        yield f"\n{prose(words.collection_line(report.collection))}."
     if layers := words.layers(report):
         yield f"\n{layers[0].upper()}{layers[1:]}."
     for note in report.notes:
-        yield f"\nNote: {_code(note)}"
+        yield f"\nNote: {prose(note)}"
 
 
 def _trials(outcomes: Sequence[str]) -> str:

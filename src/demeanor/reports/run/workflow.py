@@ -14,6 +14,7 @@ from demeanor.core.trees.atomic_file import write_atomically, write_output, writ
 from demeanor.core.trees.git import unreadable
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.exit_code import ExitCode
+from demeanor.core.values.fingerprints import files_unknown, unknown_files_note
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.intervention import Intervention
 from demeanor.core.values.run_request import RunRequest
@@ -88,6 +89,9 @@ def _recorded(config: Config, report: RunReport, plan: Plan) -> Iterator[str]:
     """What is not known of a run that git should have told, and whether it does not count as a night."""
     if report.run.commit is None and (why := unreadable(config.root)):
         yield f"git can't read the repository, so the run has no commit and no branch: {why}"
+    for subject, prints in {cell.tally.subject: cell.records for cell in report.cells}.items():
+        if any(files_unknown(record.fingerprint) for record in prints):
+            yield unknown_files_note(subject)
     if report.run.kind == "nightly":
         tallies = {f"{cell.tally.eval}/{cell.tally.subject}": cell.tally for cell in report.cells}
         tried = (cell for cell in plan.cells if cell.skipped is None and cell.id in tallies)

@@ -18,12 +18,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
+from demeanor.core.trees.guarded_folder import guarded_folder
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.trees.tree_io import scan
 from demeanor.core.values.ports import Sandbox, SandboxSession, Template
@@ -69,8 +69,8 @@ async def probe(sandbox: Sandbox) -> tuple[Probe, ...]:
 
 async def matrix(sandboxes: Mapping[str, Sandbox]) -> dict[str, tuple[Probe, ...]]:
     """Run all probes in each of the sandboxes, with one control."""
-    with host_targets() as targets, tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
-        template = _template(Path(folder))
+    with host_targets() as targets, guarded_folder(temp_prefix()) as folder:
+        template = _template(folder)
         control = NoneSandbox()
         try:
             unrestricted = {

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from demeanor.core.trees.guarded_folder import guarded_folder
 from demeanor.core.trees.temp_names import temp_prefix
 
 _CREATE, _REMOVE = 0o1000, 0
@@ -28,7 +29,7 @@ def host_targets() -> Iterator[dict[str, str]]:
     """Create the targets; returns their addresses by name."""
     secret = f"secret-{uuid.uuid4().hex}"
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=temp_prefix(), dir=_short_temp_folder())))
+        folder = stack.enter_context(guarded_folder(temp_prefix(), parent=_short_temp_folder()))
         folder.chmod(0o777)
         (folder / "secret").write_text(secret)
         (folder / "secret").chmod(0o644)

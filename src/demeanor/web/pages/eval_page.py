@@ -14,12 +14,11 @@ from demeanor.core.values.errors import DemeanorError, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import ChangePoint
-from demeanor.decide.promotion import Candidate
 from demeanor.define import policy_file
 from demeanor.render import numbers
 from demeanor.reports.eval_history import PastCell, SubjectHistory, make_eval_history
 from demeanor.reports.night import phrases
-from demeanor.reports.promotion import make_promotion_report
+from demeanor.reports.promotion import PromotionReport, make_promotion_report
 from demeanor.reports.run import POLICIES, Failure, failed_by_reason, void_by_reason
 from demeanor.results import nights_until
 from demeanor.runner import Catalog
@@ -78,7 +77,7 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
         "definition": definition,
         "source": _source(definition, context.config.root) if definition else None,
         "why_not": why_not,
-        "candidate": _candidate(context, history, definition) if definition else None,
+        "promotion": _promotion(context, history, definition) if definition else None,
         "latest": latest.name,
         "failures": [(*failure, run) for run in latest.names for failure in _failures(history, run, name)],
         "decisions": history.decisions(name=name, limit=10),
@@ -151,8 +150,8 @@ def _block(lines: Sequence[str], line: int) -> list[str]:
     return found
 
 
-def _candidate(context: PageContext, history: SqlHistory, definition: Eval) -> Candidate | None:
-    """How far the eval is from another policy; None for an eval that usually fails."""
+def _promotion(context: PageContext, history: SqlHistory, definition: Eval) -> PromotionReport | None:
+    """How far the eval is from another policy, and which nights don't count; None for an eval that usually fails."""
     if definition.policy is Policy.USUALLY_FAILS:
         return None
     action = "promote" if definition.policy is Policy.USUALLY_PASSES else "demote"
@@ -161,7 +160,7 @@ def _candidate(context: PageContext, history: SqlHistory, definition: Eval) -> C
         report = make_promotion_report(history, catalog, (definition,), action)  # type: ignore[arg-type]
     except DemeanorError:
         return None
-    return report.candidates[0] if report.candidates else None
+    return report if report.candidates else None
 
 
 def _failures(history: SqlHistory, run: str, name: str) -> list[tuple[Failure, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from demeanor.core.text.json_values import as_dict, as_dicts
 from demeanor.gateway.contract.wellformed import LOOKS_COMPLETE, Events, Json, Note, data_of, missing, total, vary
@@ -10,7 +11,6 @@ from demeanor.gateway.dialects.strict_json import compact
 
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 _WHOLE = {
-    "output_item": "item",
     "output_text": "text",
     "refusal": "refusal",
     "reasoning_text": "text",
@@ -37,6 +37,13 @@ _STATUS = {
     "response.incomplete": ("incomplete",),
     "response.failed": ("failed",),
 }
+_KINDS = frozenset(
+    {
+        *(*_STATUS, "response.queued", "error"),
+        *(f"response.{subject}.{step}" for subject in ("output_item", *_PARTS) for step in ("added", "done")),
+        *(f"response.{subject}.{step}" for subject in _WHOLE for step in ("delta", "done")),
+    }
+)
 _LASTING = ("type", "id", "role", "call_id", "name")
 """Fields of an item that stay as they are."""
 
@@ -47,6 +54,8 @@ def problems(events: Events, broke: bool) -> Iterator[str]:
     kinds = [data.get("type") for data in events_data]
     if any(event["name"] not in {"", event["data"].get("type")} for event in events if event["data"] != "[DONE]"):
         yield "an event's name is not its type"
+    if len({bool(event["name"]) for event in events}) > 1:
+        yield Note("some events have no name")
     if kinds[:1] not in (["response.created"], ["response.queued"]):
         yield "the first event is not response.created"
     ends = [at for at, kind in enumerate(kinds) if kind in _ENDS or (broke and kind == "error")]
@@ -133,6 +142,7 @@ def differences(events_data: Sequence[Json]) -> Iterator[str]:
         usage = as_dict(response.get("usage"))
         if usage and usage.get("total_tokens") != total(usage, "input_tokens", "output_tokens"):
             yield "total_tokens is not the sum of the others"
+    yield from (f"the event {kind} is unknown" for kind in kinds if kind not in _KINDS)
     for response in responses[:-1]:
         if response.get("output") or response.get("usage"):
             yield "the response has its output or usage before its end"
@@ -152,6 +162,8 @@ def _items(events_data: Sequence[Json]) -> Iterator[str]:
                 yield "an item is added as if it were done"
         elif data.get("type") == "response.output_item.done":
             before = added.get(index, item)
+            if item.get("status") == "in_progress":
+                yield "an item is done as if it were not"
             changed = [key for key in _LASTING if before.get(key) != item.get(key)]
             yield from (f"an item's {key} changes" for key in changed)
 
@@ -159,28 +171,34 @@ def _items(events_data: Sequence[Json]) -> Iterator[str]:
 def _pieces(events_data: Sequence[Json]) -> Iterator[str]:
     """Whether each event says where it belongs, and each whole is the sum of its pieces."""
     joined: dict[tuple[str, ...], str] = {}
+    ended: set[tuple[str, ...]] = set()
     for data in events_data:
         kind = str(data.get("type"))
         _, subject, step = (*kind.split("."), "", "")[:3]
-        if step not in ("added", "delta", "done"):
+        if step not in ("added", "delta", "done") or subject == "output_item":
+            yield from missing(kind, data, ("output_index", "item") if subject == "output_item" else ())
             continue
-        inner, own = _INNER.get(subject, ""), _WHOLE.get(subject, "part")
-        if step == "delta" and own != "item":
-            own = "delta"
-        position = ("output_index",) if own == "item" else tuple(filter(None, ("item_id", "output_index", inner)))
-        yield from missing(kind, {key: value for key, value in data.items() if value is not None}, (*position, own))
-        place = (str(data.get("output_index")), str(data.get(inner)))
-        part = as_dict(data.get("part"))
-        if subject in _PARTS:
-            subject = _PARTS[subject].get(str(part.get("type")), "")
-            whole = part.get("refusal") if subject == "refusal" else part.get("text")
-        else:
-            whole = data.get(own)
-        if step == "added" and own == "part":
-            joined[subject, *place] = ""
-        elif step == "delta" and inner and subject != "reasoning_text" and (subject, *place) not in joined:
-            yield f"{kind} comes before its part"
+        inner = _INNER.get(subject, "output_index")
+        own = "delta" if step == "delta" else _WHOLE.get(subject, "part")
+        stated = {key: value for key, value in data.items() if value is not None}
+        yield from missing(kind, stated, ("item_id", "output_index", inner, own))
+        subject, whole = _grows(subject, data, own)
+        place = (subject, str(data.get("output_index")), str(data.get(inner)))
         if step == "delta":
-            joined[subject, *place] = joined.get((subject, *place), "") + str(whole)
-        elif own != "item" and whole != joined.get((subject, *place), ""):
-            yield f"{kind} is not the sum of its pieces"
+            if inner != "output_index" and subject != "reasoning_text" and place not in joined:
+                yield f"{kind} comes before its part"
+            joined[place] = joined.get(place, "") + str(whole)
+        elif whole != joined.setdefault(place, "") or (own != "part" and place in ended):
+            yield f"{kind} is not the sum of its pieces, once"
+        ended |= {place} if step == "done" and own != "part" else set()
+    if str(events_data[-1].get("type")) == "response.completed":
+        yield from (f"{subject} has no end" for subject, *place in joined if (subject, *place) not in ended)
+
+
+def _grows(subject: str, data: Json, own: str) -> tuple[str, Any]:
+    """What grows by the deltas of an event's subject, and what the event says of it."""
+    if subject not in _PARTS:
+        return subject, data.get(own)
+    part = as_dict(data.get("part"))
+    grows = _PARTS[subject].get(str(part.get("type")), "")
+    return grows, part.get("refusal") if grows == "refusal" else part.get("text")

@@ -108,6 +108,8 @@ class ResponsesWriter(PartWriter):
 
     def grow(self, grown: PartGrew) -> bytes:
         """The delta events for the open item."""
+        if grown.extra and isinstance(self._part, ToolCall | Thinking):
+            self._part = replace(self._part, extra={**self._part.extra, **grown.extra})
         if isinstance(self._part, ToolCall):
             return self._add_arguments(grown.text)
         if isinstance(self._part, Thinking):

@@ -73,30 +73,30 @@ class _Reader:
 
     def _variable(self) -> str:
         if self._text[self._at : self._at + 1] != "{":
-            found = _NAME.match(self._text, self._at)
-            if not found:
+            match = _NAME.match(self._text, self._at)
+            if not match:
                 return "$"
-            self._at = found.end()
-            return self._values.get(found[0], "")
+            self._at = match.end()
+            return self._values.get(match[0], "")
         self._at += 1
-        found = _NAME.match(self._text, self._at)
-        if not found:
+        match = _NAME.match(self._text, self._at)
+        if not match:
             raise ValueError(f"the name of a variable is missing in {self._text}")
-        self._at = found.end()
+        self._at = match.end()
         char = self._next()
         if char == "}":
-            return self._values.get(found[0], "")
+            return self._values.get(match[0], "")
         empty_counts_as_unset = char == ":"
         operator = self._next() if empty_counts_as_unset else char
         if operator not in ("-", "+", "?"):
-            raise ValueError(f"${{{found[0]}{char}…}} is not supported; use one of :- :+ :? - + ?")
+            raise ValueError(f"${{{match[0]}{char}…}} is not supported; use one of :- :+ :? - + ?")
         other = self.read("}")
-        value = self._values.get(found[0])
+        value = self._values.get(match[0])
         is_set = bool(value) if empty_counts_as_unset else value is not None
         if operator == "-":
             return value or "" if is_set else other
         if operator == "+":
             return other if is_set else ""
         if not is_set:
-            raise ValueError(f"{found[0]} has no value: {other}")
+            raise ValueError(f"{match[0]} has no value: {other}")
         return value or ""

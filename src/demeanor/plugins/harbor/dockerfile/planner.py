@@ -131,13 +131,13 @@ class _Builder:
         if words and "=" not in words[0]:  # the old form: a name, then the value
             self._env[words[0]] = self._word(instruction.value.removeprefix(words[0]).strip())
             return
-        found = {}
+        variables = {}
         for word in words:
             name, equals, value = word.partition("=")
             if not equals or not name:
                 raise ValueError(f"expected NAME=VALUE, not {word!r}")
-            found[expand(name, {})] = self._word(value)
-        self._env.update(found)
+            variables[expand(name, {})] = self._word(value)
+        self._env.update(variables)
 
     def _set_workdir(self, instruction: Instruction) -> None:
         self._workdir = self._path(self._word(instruction.value))

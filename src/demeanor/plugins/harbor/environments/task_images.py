@@ -91,11 +91,11 @@ def progress_lines() -> ShowProgress:
     def show(progress: PullProgress) -> None:
         tenth = 10 * progress.done // progress.total if progress.total else 10
         if tenth != last.get(progress.name):
-            known = progress.name in last
+            seen = progress.name in last
             last[progress.name] = tenth
             size = f"{progress.total / 2**20:.1f} MB"
             start = f"downloading {size}" if progress.total else "nothing to download"
-            sys.stderr.write(f"{progress.name}: {f'{tenth * 10} % of {size}' if known else start}\n")
+            sys.stderr.write(f"{progress.name}: {f'{tenth * 10} % of {size}' if seen else start}\n")
             sys.stderr.flush()
 
     return show

@@ -217,7 +217,7 @@ def _name(check: Check) -> str:
 
 def _solution(solution: Sequence[Change]) -> dict[str, TaskFile]:
     """A script that makes the changes, and the files that it copies."""
-    found: dict[str, TaskFile] = {}
+    by_path: dict[str, TaskFile] = {}
     lines = ["#!/bin/sh", "set -e", "cd /app"]
     for change in solution:
         path = shlex.quote(change.path)
@@ -226,10 +226,10 @@ def _solution(solution: Sequence[Change]) -> dict[str, TaskFile]:
         if change.after is not None and change.after.kind == "folder":
             lines.append(f"mkdir -p {path}")
         elif change.after is not None and change.after.kind != "other":
-            found[f"solution/files/{change.path}"] = _file(change.path, change.after)
+            by_path[f"solution/files/{change.path}"] = _file(change.path, change.after)
             lines.append(f"mkdir -p {shlex.quote(posixpath.dirname(change.path) or '.')}")
             lines.append(f"cp -P {shlex.quote(f'/solution/files/{change.path}')} {path}")
-    return found | {"solution/solve.sh": _text("\n".join(lines) + "\n", executable=True)}
+    return by_path | {"solution/solve.sh": _text("\n".join(lines) + "\n", executable=True)}
 
 
 def _file(path: str, entry: Entry) -> TaskFile:

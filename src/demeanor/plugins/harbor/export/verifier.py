@@ -110,15 +110,15 @@ def file_absent(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
 
 def file_equals(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
     """A file has exactly this text, except for one trailing newline."""
-    wanted = without_newline(check["text"])
-    return check_text(workspace, check, lambda text: without_newline(text) == wanted, "has another text")
+    expected = without_newline(check["text"])
+    return check_text(workspace, check, lambda text: without_newline(text) == expected, "has another text")
 
 
 def file_contains(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
     """A file contains a string, or does not."""
-    wanted, negated = check["text"], bool(check["negated"])
-    problem = f"{'contains' if negated else 'does not contain'} {wanted!r}"
-    return check_text(workspace, check, lambda text: (wanted in text) is not negated, problem)
+    expected, negated = check["text"], bool(check["negated"])
+    problem = f"{'contains' if negated else 'does not contain'} {expected!r}"
+    return check_text(workspace, check, lambda text: (expected in text) is not negated, problem)
 
 
 def file_matches(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
@@ -131,10 +131,10 @@ def json_path(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
     """A value in a JSON file."""
 
     def holds(text: str) -> bool:
-        found = json.loads(text)
+        value = json.loads(text)
         for step in check["steps"]:
-            found = descend(found, step)
-        return same_json(found, check["value"])
+            value = descend(value, step)
+        return same_json(value, check["value"])
 
     return check_text(workspace, check, holds, f"has another value at {check['steps']!r}")
 
@@ -153,8 +153,8 @@ def unchanged_except(workspace: Workspace, check: Mapping[str, Any]) -> str | No
 
 def folders_of(entries: Mapping[str, tuple[str, str]]) -> set[str]:
     """All folders: the empty ones, and those of which a path is below."""
-    found = {path for path, (kind, _) in entries.items() if kind == "folder"}
-    return found | {str(parent) for path in entries for parent in PurePosixPath(path).parents}
+    folders = {path for path, (kind, _) in entries.items() if kind == "folder"}
+    return folders | {str(parent) for path in entries for parent in PurePosixPath(path).parents}
 
 
 def command_succeeds(workspace: Workspace, check: Mapping[str, Any]) -> str | None:
@@ -177,8 +177,8 @@ def command_succeeds(workspace: Workspace, check: Mapping[str, Any]) -> str | No
     printed = end.stdout.decode("utf-8", "replace")
     if end.returncode != 0:
         return f"{argv[0]} exited with {end.returncode}"
-    wanted = check["stdout_contains"]
-    return f"{argv[0]} did not print {wanted!r}" if wanted is not None and wanted not in printed else None
+    expected = check["stdout_contains"]
+    return f"{argv[0]} did not print {expected!r}" if expected is not None and expected not in printed else None
 
 
 def as_nobody(folder: str) -> dict[str, Any]:

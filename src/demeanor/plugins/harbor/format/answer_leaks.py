@@ -44,11 +44,11 @@ def search_answers(task: HarborTask) -> AnswerSearch:
         for path in _copies(solution, answer, start, task)
     ]
     unreadable = []
-    known = _lines(start.values())
+    public = _lines(start.values())
     for repository in _repositories(shipped):
         shown = _shown(repository, task)
         try:
-            leaked += [f"{shown}: {one}" for one in _in_repository(repository, solutions, known, task)]
+            leaked += [f"{shown}: {one}" for one in _in_repository(repository, solutions, public, task)]
         except GitError as error:
             unreadable.append(
                 f"{shown}: its history can't be read, so it may contain the answer: {error}; repair the repository, or "
@@ -61,13 +61,13 @@ def _copies(solution: Path, answer: str, start: Mapping[Path, str], task: Harbor
     """The files of the environment that are a file of the solution. A file that the solution does not change is not
     its answer: every file of this name is the same in the environment, outside of a copy of the solution's folder.
     """
-    found = [path for path, text in start.items() if answer.strip() and text.strip() == answer.strip()]
+    paths = [path for path, text in start.items() if answer.strip() and text.strip() == answer.strip()]
     scripts = {step.solution.resolve() for step in task.steps if step.solution}
     named = [
         path for path in start if path.name == solution.name and "solution" not in path.parts[len(task.folder.parts) :]
     ]
-    unchanged = bool(named) and all(path in found for path in named) and solution not in scripts
-    return [path for path in found if not (unchanged and path in named)]
+    unchanged = bool(named) and all(path in paths for path in named) and solution not in scripts
+    return [path for path in paths if not (unchanged and path in named)]
 
 
 def _in_repository(repository: Path, solutions: Mapping[Path, str], known: set[str], task: HarborTask) -> Iterator[str]:
@@ -108,13 +108,13 @@ def _objects(repository: Path) -> dict[str, str]:
 
 def _holding(repository: Path, blobs: Sequence[str], telling: Mapping[Path, set[str]]) -> dict[Path, str]:
     """For each answer, the first object that contains at least half of its lines."""
-    found: dict[Path, str] = {}
+    texts: dict[Path, str] = {}
     for name, content in blob_contents(repository, blobs):
         held = {line.strip() for line in content.decode("utf-8", "replace").splitlines()}
         for path, lines in telling.items():
             if lines and len(held & lines) * 2 >= len(lines):
-                found.setdefault(path, name)
-    return found
+                texts.setdefault(path, name)
+    return texts
 
 
 def _git(repository: Path, *arguments: str) -> str:

@@ -66,9 +66,9 @@ def _listed(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Eval]:
         if wanted not in here:
             remedy = did_you_mean(wanted, here, f"download it: `harbor download {wanted}`")
             table.fail(f"tasks[{index}].name", f"the task {wanted!r} is missing", remedy)
-        _, one = here[wanted]
-        _check_digest(table, index, harbor_task(one), digest)
-        yield _tagged(one, name, version)
+        _, digest_here = here[wanted]
+        _check_digest(table, index, harbor_task(digest_here), digest)
+        yield _tagged(digest_here, name, version)
     for wanted, (folder, _) in here.items():
         if wanted not in {name for name, _ in listed}:
             problem = f"the task {wanted!r} is not listed in {DATASET}"

@@ -46,7 +46,7 @@ def read_environment(table: Table | None) -> EnvironmentTable:
     os = table.maybe_text("os")
     if os is not None and os.lower() not in ("linux", "windows"):
         table.fail("os", f"unknown value {os!r}", "expected one of: linux, windows")
-    found = EnvironmentTable(
+    environment = EnvironmentTable(
         image=table.maybe_text("docker_image"),
         os=cast("Literal['linux', 'windows'] | None", os.lower() if os else None),
         network=read_network(table, legacy="allow_internet"),
@@ -56,7 +56,7 @@ def read_environment(table: Table | None) -> EnvironmentTable:
     )
     _check_unused_settings(table)
     table.finish()
-    return found
+    return environment
 
 
 def _check_unused_settings(table: Table) -> None:
@@ -109,22 +109,22 @@ def read_env(table: Table) -> tuple[str, ...]:
 
 def env_needed(values: Mapping[str, str]) -> tuple[str, ...]:
     """The variables that are used as `${NAME}` without a default."""
-    found = [_ENV.fullmatch(value) for value in values.values()]
-    return tuple(match[1] for match in found if match and match[2] is None)
+    matches = [_ENV.fullmatch(value) for value in values.values()]
+    return tuple(match[1] for match in matches if match and match[2] is None)
 
 
 def _check_megabytes(table: Table, key: str) -> None:
     """`memory_mb = 2048`, or in the former notation `memory = "2G"`."""
     megabytes = table.whole(f"{key}_mb", least=1)
-    given = table.maybe_text(key)
-    if given is None:
+    text = table.maybe_text(key)
+    if text is None:
         return
-    size = _SIZE.fullmatch(given)
+    size = _SIZE.fullmatch(text)
     if size is None:
-        table.fail(key, f"{given!r} is not a size", f'write "2G" or "512M", or better {key}_mb = 2048')
+        table.fail(key, f"{text!r} is not a size", f'write "2G" or "512M", or better {key}_mb = 2048')
     before = int(float(size[1]) * _PER_MB[size[2].upper()])
     if megabytes is not None and megabytes != before:
-        table.fail(key, f"{given!r} is {before} MB, but {key}_mb is {megabytes}", f"keep {key}_mb only")
+        table.fail(key, f"{text!r} is {before} MB, but {key}_mb is {megabytes}", f"keep {key}_mb only")
 
 
 def _servers(table: Table) -> tuple[str, ...]:

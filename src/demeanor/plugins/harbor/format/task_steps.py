@@ -67,15 +67,15 @@ def _verifier_machine(one: StepTable, folder: Path, machine: TaskEnvironment, ta
     table = one.verifier.environment or task.environment
     settings = _machine(machine.folder, table) if table else machine
     for inner, tests in ((one.verifier.environment, _tests_of(one, folder)), (task.environment, folder / "tests")):
-        found = replace(
+        step = replace(
             settings,
             folder=tests,
             image=inner.image if inner else None,
             dockerfile=(tests / "Dockerfile").is_file(),
             compose=(tests / "docker-compose.yaml").is_file(),
         )
-        if found.image or found.dockerfile or found.compose:
-            return found
+        if step.image or step.dockerfile or step.compose:
+            return step
     os = table.os if table and table.os else machine.os
     return replace(settings, image=machine.image, dockerfile=machine.dockerfile, compose=machine.compose, os=os)
 

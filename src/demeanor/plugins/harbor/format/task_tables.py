@@ -81,7 +81,7 @@ def read_verifier(table: Table | None) -> VerifierTable:
     mode = table.choice("environment_mode", ("shared", "separate"))
     if mode == "shared" and environment is not None:
         table.fail("environment_mode", 'is "shared", but there is a [verifier.environment]', 'write "separate"')
-    found = VerifierTable(
+    verifier = VerifierTable(
         timeout=read_seconds(table, "timeout_sec"),
         network=read_network(table),
         mode=cast("VerifierMode | None", mode) or ("separate" if environment is not None else None),
@@ -96,7 +96,7 @@ def read_verifier(table: Table | None) -> VerifierTable:
         _user(hook)
         hook.finish()
     table.finish()
-    return found
+    return verifier
 
 
 def read_step(table: Table) -> StepTable:
@@ -105,7 +105,7 @@ def read_step(table: Table) -> StepTable:
     problem = step_problem(name)
     if problem:
         table.fail("name", f"{name!r} can't be a step's name", problem)
-    found = StepTable(
+    step = StepTable(
         name=name,
         agent_timeout=read_agent_timeout(table.table("agent")),
         verifier=read_verifier(table.table("verifier")),
@@ -114,7 +114,7 @@ def read_step(table: Table) -> StepTable:
     read_healthcheck(table.table("healthcheck"))
     check_artifacts(table)
     table.finish()
-    return found
+    return step
 
 
 def step_problem(name: str) -> str | None:
@@ -128,11 +128,11 @@ def step_problem(name: str) -> str | None:
 
 def check_artifacts(table: Table) -> None:
     """`artifacts`, which Harbor copies to a separate verifier: paths, or tables with `source`."""
-    for index, given in enumerate(table.take("artifacts", list, []) or []):
-        if isinstance(given, str):
-            source = given
+    for index, artifact in enumerate(table.take("artifacts", list, []) or []):
+        if isinstance(artifact, str):
+            source = artifact
         else:
-            inner = Table(given, where=table.where, prefix=f"{table.prefix}artifacts[{index}].")
+            inner = Table(artifact, where=table.where, prefix=f"{table.prefix}artifacts[{index}].")
             source = inner.text("source", required=True)
             destination = PurePosixPath(inner.text("destination") or "-")
             if destination.is_absolute() or ".." in destination.parts or destination.name == "manifest.json":
@@ -145,18 +145,18 @@ def check_artifacts(table: Table) -> None:
 
 
 def _user(table: Table) -> None:
-    given = table.anything("user")
-    if given is not None and (isinstance(given, bool) or not isinstance(given, str | int)):
+    user = table.anything("user")
+    if user is not None and (isinstance(user, bool) or not isinstance(user, str | int)):
         table.fail("user", "expected a user's name or number")
 
 
 def _min_reward(table: Table) -> dict[str, float]:
     """`min_reward`: a number for the key «reward», or a table of keys."""
-    given: Any = table.anything("min_reward")
-    if given is None:
+    reward: Any = table.anything("min_reward")
+    if reward is None:
         return {}
-    found = given if isinstance(given, dict) else {"reward": given}
-    for key, value in found.items():
+    rewards = reward if isinstance(reward, dict) else {"reward": reward}
+    for key, value in rewards.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             table.fail("min_reward", f"expected a number for {key!r}, found {value!r}")
-    return {key: float(value) for key, value in found.items()}
+    return {key: float(value) for key, value in rewards.items()}

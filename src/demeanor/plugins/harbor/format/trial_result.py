@@ -139,8 +139,8 @@ def read_spent(data: Mapping[str, Any]) -> Spent | None:
 
 
 def _sum(values: Iterable[Any]) -> float | None:
-    known = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
-    return math.fsum(known) if known else None
+    numbers = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    return math.fsum(numbers) if numbers else None
 
 
 def _failure(
@@ -175,8 +175,8 @@ def _exceptions(data: Mapping[str, Any], steps: tuple[tuple[str, Mapping[str, An
 
 
 def _steps(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    found = data.get("step_results")
-    for number, step in enumerate(found if isinstance(found, list) else (), 1):
+    steps = data.get("step_results")
+    for number, step in enumerate(steps if isinstance(steps, list) else (), 1):
         if isinstance(step, dict):
             yield as_text(step.get("step_name")) or str(number), step
 
@@ -185,9 +185,9 @@ def numbers_in(value: Any) -> dict[str, float] | None:
     """Rewards by key; None without rewards, or if one of them is not a number."""
     if not isinstance(value, dict) or not value:
         return None
-    found = {}
-    for key, one in value.items():
-        if isinstance(one, bool) or not isinstance(one, int | float) or not math.isfinite(one):
+    numbers = {}
+    for key, number in value.items():
+        if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
             return None
-        found[str(key)] = float(one)
-    return found
+        numbers[str(key)] = float(number)
+    return numbers

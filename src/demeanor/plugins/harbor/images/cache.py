@@ -109,10 +109,10 @@ class ImageCache:
         path = self.folder / "blobs" / blob.digest.removeprefix("sha256:")
         try:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             return None
-        return path if f"sha256:{found}" == blob.digest else None
+        return path if f"sha256:{digest}" == blob.digest else None
 
     def add_blob(self, blob: Blob, pieces: Iterable[bytes], *, where: str) -> Path:
         """Store a blob; raises UsageError if its content is not what its digest says."""
@@ -194,14 +194,14 @@ class ImageCache:
 
     def image(self, name: str) -> CachedImage | None:
         """An image by its name, if its root is there."""
-        found = _read_json(self._image_file(name, self.folder / "images"))
-        image = _image(found) if found else None
+        data = _read_json(self._image_file(name, self.folder / "images"))
+        image = _image(data) if data else None
         return image if image and self.root(image.key) else None
 
     def images(self) -> list[CachedImage]:
         """All images, by name."""
-        found = (_read_json(file) for file in (self.folder / "images").glob("*.json"))
-        return sorted((_image(item) for item in found if item), key=lambda image: image.name)
+        documents = (_read_json(file) for file in (self.folder / "images").glob("*.json"))
+        return sorted((_image(item) for item in documents if item), key=lambda image: image.name)
 
     def roots(self) -> list[CachedRoot]:
         """All roots, the one that was not used for the longest time first."""
@@ -249,7 +249,10 @@ class ImageCache:
         removed, kept = 0, self.roots()
         while removed < wanted:
             needed = {root.parent for root in kept} | keep
-            root = next((one for one in kept if one.key not in needed and self._remove_root(one.key)), None)
+            root = next(
+                (candidate for candidate in kept if candidate.key not in needed and self._remove_root(candidate.key)),
+                None,
+            )
             if root is None:
                 break
             kept.remove(root)
@@ -301,13 +304,13 @@ def _own_size(root: Path) -> int:
     while folders:
         with os.scandir(folders.pop()) as items:
             for item in items:
-                found = item.stat(follow_symlinks=False)
+                status = item.stat(follow_symlinks=False)
                 if item.is_dir(follow_symlinks=False):
                     folders.append(item.path)
-                    size += _allocated(found)
+                    size += _allocated(status)
                 else:
-                    seen[found.st_ino] = names = seen.get(found.st_ino, 0) + 1
-                    size += _allocated(found) if names == found.st_nlink else 0
+                    seen[status.st_ino] = names = seen.get(status.st_ino, 0) + 1
+                    size += _allocated(status) if names == status.st_nlink else 0
     return size
 
 

@@ -76,15 +76,15 @@ def manifest_for_this_machine(content: bytes, where: str) -> str:
         return ""
     machine = platform.machine()
     architecture = _ARCHITECTURES.get(machine, machine)
-    found = []
+    platforms = []
     for item in _list(document, "manifests", where):
         built_for = item.get("platform") or {"os": "linux", "architecture": architecture}
         if built_for.get("os") == "linux":
-            found.append(str(built_for.get("architecture")))
+            platforms.append(str(built_for.get("architecture")))
             if built_for.get("architecture") == architecture:
                 return _blob(item, where).digest
     raise UsageError(
-        f"{where}: the image is not built for linux/{architecture} (only for: {', '.join(found) or 'none'})\n"
+        f"{where}: the image is not built for linux/{architecture} (only for: {', '.join(platforms) or 'none'})\n"
         "  → use an image that is built for this machine"
     )
 
@@ -113,24 +113,24 @@ def read_settings(content: bytes, where: str) -> ImageSettings:
 
 def _document(content: bytes, where: str) -> dict[str, Any]:
     try:
-        found = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise UsageError(f"{where}: expected a JSON object")
-    return found
+    return document
 
 
 def _list(document: Mapping[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    found = document.get(key)
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    items = document.get(key)
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise UsageError(f"{where}: {key}: expected a list of objects")
-    return found
+    return items
 
 
 def _blob(item: Mapping[str, Any], where: str) -> Blob:
     digest, size = item.get("digest"), item.get("size")
-    known = isinstance(digest, str) and len(digest) == 71 and digest.startswith("sha256:") and digest[7:].isalnum()
-    if not known or not isinstance(size, int) or size < 0:
+    valid = isinstance(digest, str) and len(digest) == 71 and digest.startswith("sha256:") and digest[7:].isalnum()
+    if not valid or not isinstance(size, int) or size < 0:
         raise UsageError(f"{where}: expected a sha256 digest and a size, not {digest!r} and {size!r}")
     return Blob(digest=str(digest), size=size)

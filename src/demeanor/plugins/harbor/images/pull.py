@@ -141,9 +141,9 @@ def _unpack(
     keys = [""]
     for layer in manifest.layers:
         keys.append(step_key(keys[-1], layer.digest))
-    known = max((number for number, key in enumerate(keys) if number and cache.root(key)), default=0)
-    files = _layer_files(name, manifest.layers[known:], cache, read, show)
-    if known < len(manifest.layers):
+    cached = max((number for number, key in enumerate(keys) if number and cache.root(key)), default=0)
+    files = _layer_files(name, manifest.layers[cached:], cache, read, show)
+    if cached < len(manifest.layers):
 
         def fill(root: Path) -> None:
             allowance = Allowance.on_disk(root)
@@ -151,7 +151,7 @@ def _unpack(
                 for archive in [stack.enter_context(file.open("rb")) for file in files]:
                     apply_layer(archive, root, name, allowance=allowance)
 
-        cache.add_root(keys[-1], parent=keys[known] or None, origin=name, fill=fill)
+        cache.add_root(keys[-1], parent=keys[cached] or None, origin=name, fill=fill)
     elif not manifest.layers:
         raise UsageError(f"{name}: the image has no layers")
     image = CachedImage(name=name, digest=manifest.digest, key=keys[-1], settings=settings)
@@ -179,8 +179,8 @@ def _layer_files(
     show: ShowProgress,
 ) -> list[Path]:
     """The files of layers in the cache; those that are missing are downloaded."""
-    found = {layer: cache.blob(layer) for layer in layers}
-    done, total = 0, sum(layer.size for layer, file in found.items() if file is None)
+    blobs = {layer: cache.blob(layer) for layer in layers}
+    done, total = 0, sum(layer.size for layer, file in blobs.items() if file is None)
     show(PullProgress(name=name, done=0, total=total))
 
     def pieces(layer: Blob) -> Iterator[bytes]:
@@ -190,5 +190,5 @@ def _layer_files(
             show(PullProgress(name=name, done=done, total=total))
             yield piece
 
-    files = {layer: file or cache.add_blob(layer, pieces(layer), where=name) for layer, file in found.items()}
+    files = {layer: file or cache.add_blob(layer, pieces(layer), where=name) for layer, file in blobs.items()}
     return [files[layer] for layer in layers]

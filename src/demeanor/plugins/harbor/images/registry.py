@@ -103,13 +103,13 @@ class Registry:
         basic = f"Basic {self._login}" if self._login else ""
         try:
             with self._request(f"{realm}?{urllib.parse.urlencode(query)}", {}, basic) as answer:
-                found = json.loads(answer.read(_MAX_DOCUMENT))
+                data = json.loads(answer.read(_MAX_DOCUMENT))
         except urllib.error.HTTPError as error:
             error.close()
             raise self._failure(error.code) from None
         except ValueError:
-            found = {}
-        token = found.get("token") or found.get("access_token") if isinstance(found, dict) else None
+            data = {}
+        token = data.get("token") or data.get("access_token") if isinstance(data, dict) else None
         if not isinstance(token, str):
             raise self._failure(http.HTTPStatus.UNAUTHORIZED)
         return token

@@ -108,24 +108,24 @@ def _described(step: Step, context: Path) -> str:
 
 def _content_hash(source: Path, step: Copy) -> str:
     """The hash of a file or a folder: names, permissions and content."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     paths = [source, *sorted(source.rglob("*"))] if source.is_dir() and not source.is_symlink() else [source]
     for path in paths:
         info = path.lstat() if path != source else path.stat()
         name = path.relative_to(source.parent)
-        found.update(
+        digest.update(
             f"{name}\0{stat.S_IMODE(info.st_mode):o}\0{stat.S_IFMT(info.st_mode):o}\0".encode(
                 "utf-8", "surrogateescape"
             )
         )
         if stat.S_ISLNK(info.st_mode):
-            found.update(os.fsencode(path.readlink()))
+            digest.update(os.fsencode(path.readlink()))
         elif stat.S_ISREG(info.st_mode):
-            found.update(f"{info.st_size}\0".encode())
+            digest.update(f"{info.st_size}\0".encode())
             try:
                 with path.open("rb") as file:
                     while piece := file.read(2**20):
-                        found.update(piece)
+                        digest.update(piece)
             except OSError as error:
                 raise BadInput(f"{path}: {error.strerror}", where=f"Dockerfile:{step.line}", key=step.name) from None
-    return found.hexdigest()
+    return digest.hexdigest()

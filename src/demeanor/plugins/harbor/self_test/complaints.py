@@ -25,8 +25,8 @@ def task_complaints(check: RewardCheck, oracle: Sequence[Capture], nothing: Sequ
 
 def solved(check: RewardCheck, capture: Capture) -> bool | None:
     """Whether the reward is sufficient; None if there is none."""
-    found = None if capture.breakdown or capture.rewards is None else capture.rewards.get(check.key)
-    return None if found is None else found >= check.at_least
+    reward = None if capture.breakdown or capture.rewards is None else capture.rewards.get(check.key)
+    return None if reward is None else reward >= check.at_least
 
 
 def needs_network(check: RewardCheck, with_network: Capture) -> Complaint | None:
@@ -66,8 +66,8 @@ def _complaints(check: RewardCheck, captures: Sequence[Capture], who: str, *, mu
 def _why(check: RewardCheck, capture: Capture) -> str:
     if capture.breakdown is not None:
         return f"{capture.breakdown.detail}{_printed(capture)}"
-    given = f"gave no {check.key!r}, only {_shown(capture.rewards)}" if capture.rewards else "gave no reward"
-    return f"the verifier {given}; it must write it to /logs/verifier/reward.json every time{_printed(capture)}"
+    outcome = f"gave no {check.key!r}, only {_shown(capture.rewards)}" if capture.rewards else "gave no reward"
+    return f"the verifier {outcome}; it must write it to /logs/verifier/reward.json every time{_printed(capture)}"
 
 
 def _printed(capture: Capture) -> str:

@@ -47,17 +47,17 @@ async def _test(engine: HarborEngine, eval_: Eval, options: TaskOptions, show: S
     sandbox = no_isolation()
     context = engine.context(options.env, sandbox, NullGateway(), seed=0)
     runner = _TaskRunner(engine.catalog, context, options, show)
-    found = [*_refused(eval_, context.environment, engine.catalog), *_static_complaints(eval_)]
-    if any(complaint.fault is SelfTestFault.REFUSED for complaint in found):
+    complaints = [*_refused(eval_, context.environment, engine.catalog), *_static_complaints(eval_)]
+    if any(complaint.fault is SelfTestFault.REFUSED for complaint in complaints):
         await sandbox.stop()
-        return SelfTest(eval=eval_.name, rehearsed=0, complaints=tuple(found))
+        return SelfTest(eval=eval_.name, rehearsed=0, complaints=tuple(complaints))
     await sandbox.start()
     try:
         with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
-            found += await _complaints(eval_, offline(eval_, Path(folder)), runner)
+            complaints += await _complaints(eval_, offline(eval_, Path(folder)), runner)
     finally:
         await sandbox.stop()
-    return SelfTest(eval=eval_.name, rehearsed=runner.finished, complaints=tuple(found))
+    return SelfTest(eval=eval_.name, rehearsed=runner.finished, complaints=tuple(complaints))
 
 
 async def _complaints(eval_: Eval, offline_copy: Eval | None, runner: _TaskRunner) -> list[Complaint]:

@@ -57,18 +57,18 @@ async def attempt_task(trial: Trial, number: int, context: TaskContext) -> Captu
         end = await _run(trial, task, context, session, spec.keys if route.direct else ())
         if route.session:
             await route.session.close_connections()
-        found = await asyncio.to_thread(read_trial, jobs)
+        folder = await asyncio.to_thread(read_trial, jobs)
         observed = Capture(
             trial=trial.id,
             attempt=number,
             exchanges=route.exchanges,
             scenario=scenario_hashes(trial.eval.scenario, task),
-            provider_silent=_provider_silence(found, stalls, trial.timeout),
+            provider_silent=_provider_silence(folder, stalls, trial.timeout),
             notes=route.notes,
             facts=facts,
         )
         agent = context.agent(trial.subject)
-        return await asyncio.to_thread(to_capture, observed, end, found, agent, spec.output)
+        return await asyncio.to_thread(to_capture, observed, end, folder, agent, spec.output)
 
 
 def _provider_silence(folder: TrialFolder | NoTrial, stalls: StallWatch, timeout: float) -> float | None:

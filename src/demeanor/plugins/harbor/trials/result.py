@@ -61,15 +61,15 @@ class TrialFolder:
     @property
     def steps(self) -> tuple[str, ...]:
         """The folders of its steps; a single empty name without steps."""
-        found = self.data.get("step_results")
-        names = [step.get("step_name") for step in found if isinstance(step, dict)] if isinstance(found, list) else []
+        steps = self.data.get("step_results")
+        names = [step.get("step_name") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
         return tuple(f"steps/{name}/" for name in names if isinstance(name, str) and "/" not in name) or ("",)
 
     @property
     def version(self) -> str | None:
         """The agent's version, as it reports it."""
-        found = as_dict(self.data.get("agent_info")).get("version")
-        return found if isinstance(found, str) and found and found != "unknown" else None
+        version = as_dict(self.data.get("agent_info")).get("version")
+        return version if isinstance(version, str) and version and version != "unknown" else None
 
     @property
     def agent_seconds(self) -> float:
@@ -82,8 +82,8 @@ class TrialFolder:
         return max((end for _, end in self._agent_times()), default=None)
 
     def _agent_times(self) -> list[tuple[float, float]]:
-        found = self.data.get("step_results")
-        tables = [self.data, *(step for step in (found if isinstance(found, list) else ()) if isinstance(step, dict))]
+        steps = self.data.get("step_results")
+        tables = [self.data, *(step for step in (steps if isinstance(steps, list) else ()) if isinstance(step, dict))]
         times = [as_dict(table.get("agent_execution")) for table in tables]
         spans = [(_moment(time.get("started_at")), _moment(time.get("finished_at"))) for time in times]
         return [(start, end) for start, end in spans if start is not None and end is not None]
@@ -94,8 +94,8 @@ class TrialFolder:
 
     def outputs(self, name: str) -> tuple[Output, ...]:
         """The agent's output of each step, from the file of that name."""
-        found = [self.read(f"{step}agent/{name}") for step in self.steps] if name else []
-        return tuple(bounded(content, _MAX_OUTPUT) for content in found if content is not None)
+        texts = [self.read(f"{step}agent/{name}") for step in self.steps] if name else []
+        return tuple(bounded(content, _MAX_OUTPUT) for content in texts if content is not None)
 
     def verifier_last_line(self) -> str:
         """The last line that the verifier printed, in the last step in which it did; empty if it printed nothing."""
@@ -145,10 +145,10 @@ class NoTrial:
 def read_trial(jobs: Path) -> TrialFolder | NoTrial:
     """Read the only trial of the job in a folder of jobs."""
     paths = find_beneath(jobs, f"{JOB}/*/result.json", at_most=10)
-    found = [(path, content) for path in paths if (content := read_beneath(jobs, path, at_most=_MAX_RESULT + 1))]
-    if len(found) != 1:
-        return NoTrial(why=f"it left {'no result' if not found else 'several results'}")
-    path, content = found[0]
+    results = [(path, content) for path in paths if (content := read_beneath(jobs, path, at_most=_MAX_RESULT + 1))]
+    if len(results) != 1:
+        return NoTrial(why=f"it left {'no result' if not results else 'several results'}")
+    path, content = results[0]
     data = _json(content) if len(content) <= _MAX_RESULT else None
     if not isinstance(data, dict):
         return NoTrial(why="its result can't be read")

@@ -35,9 +35,9 @@ def make_rootfs(name: str) -> ExitCode:
     match = _NAME.fullmatch(name)
     suite = _SUITES.get(match[1], match[1]) if match else ""
     if suite not in _SUITES.values():
-        known = ", ".join(" ".join(pair) for pair in _SUITES.items())
+        suites = ", ".join(" ".join(pair) for pair in _SUITES.items())
         raise UsageError(
-            f"expected debian:VERSION, not {name!r}\n  → for example debian:12 (known: {known});"
+            f"expected debian:VERSION, not {name!r}\n  → for example debian:12 (known: {suites});"
             " other images: demeanor harbor images pull NAME"
         )
     program = shutil.which("mmdebstrap")

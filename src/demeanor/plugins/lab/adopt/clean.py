@@ -21,7 +21,7 @@ def cleaned(session: PastSession, redactor: Redactor) -> PastSession:
 
     Marks of secrets that were replaced when it was kept lose their digits, which differ from run to run.
     """
-    found = redacted(session, redactor)
+    kept = redacted(session, redactor)
     folder = session.folder.rstrip("/")
 
     def plain(text: str) -> str:
@@ -31,7 +31,7 @@ def cleaned(session: PastSession, redactor: Redactor) -> PastSession:
             text = re.sub(rf"{re.escape(folder)}(?![\w.-])", ".", text)
         return _HOME.sub("~", without_digits(text))
 
-    return replace(found, rounds=tuple(_round(one, plain) for one in found.rounds))
+    return replace(kept, rounds=tuple(_round(round_, plain) for round_ in kept.rounds))
 
 
 def _round(one: Round, plain: Callable[[str], str]) -> Round:
@@ -57,5 +57,5 @@ def _value(value: Any, plain: Callable[[str], str], depth: int) -> Any:
     if depth > _DEEPEST:
         return value
     if isinstance(value, Mapping):
-        return {key: _value(one, plain, depth + 1) for key, one in value.items()}
-    return [_value(one, plain, depth + 1) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _value(item, plain, depth + 1) for key, item in value.items()}
+    return [_value(item, plain, depth + 1) for item in value] if isinstance(value, list | tuple) else value

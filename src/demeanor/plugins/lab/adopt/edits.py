@@ -85,8 +85,8 @@ def _one_edit(arguments: Mapping[str, Any], content: Content) -> Content:
         every = any(
             name.lower().replace("_", "") == "replaceall" and value is True for name, value in arguments.items()
         )
-        wanted, given = old[0].encode("utf-8", "replace"), (new[0] if new else "").encode("utf-8", "replace")
-        return content.replace(wanted, given, -1 if every else 1)
+        before, after = old[0].encode("utf-8", "replace"), (new[0] if new else "").encode("utf-8", "replace")
+        return content.replace(before, after, -1 if every else 1)
     written = values(arguments, "content", Kind.EDIT) or new
     return written[0].encode("utf-8", "replace") if len(written) == 1 else UNKNOWN
 

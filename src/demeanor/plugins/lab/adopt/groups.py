@@ -67,13 +67,13 @@ def group_sessions(folder: Path, *, redactor: Redactor, evals: Path) -> GroupedS
             f"there is no session in it{reason}", where=folder, remedy="see where agents keep them: demeanor help adopt"
         )
     by_title: dict[str, list[_Read]] = {}
-    for one in found:
-        by_title.setdefault(_title(one.adopted), []).append(one)
+    for read in found:
+        by_title.setdefault(_title(read.adopted), []).append(read)
     taken = {path.name: _first_line(path) for path in evals.iterdir()} if evals.is_dir() else {}
     groups = [
         SessionGroup(
             title=title,
-            sessions=tuple(one.where for one in by_title[title]),
+            sessions=tuple(read.where for read in by_title[title]),
             example=None if title == _NOTHING else _named(_example(by_title[title]), taken),
         )
         for title in _ORDER
@@ -104,7 +104,10 @@ def _title(adopted: Adopted) -> str:
 
 def _example(found: Sequence[_Read]) -> Adopted:
     """The session about which least is unknown; of these, the shortest."""
-    return min((one.adopted for one in found), key=lambda one: (len(one.gaps), len(one.situation.events), one.text))
+    return min(
+        (adopted.adopted for adopted in found),
+        key=lambda adopted: (len(adopted.gaps), len(adopted.situation.events), adopted.text),
+    )
 
 
 def _first_line(path: Path) -> str:

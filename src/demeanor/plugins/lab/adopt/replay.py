@@ -39,8 +39,8 @@ def relative(path: str, folder: str) -> str | None:
         if not folder or not f"{path}/".startswith(f"{folder.rstrip('/')}/"):
             return None
         path = path[len(folder.rstrip("/")) :].lstrip("/")
-    found = posixpath.normpath(path) if path else ""
-    return None if path.startswith("~") or path_problem(found) or not _is_unicode(found) else found
+    normal = posixpath.normpath(path) if path else ""
+    return None if path.startswith("~") or path_problem(normal) or not _is_unicode(normal) else normal
 
 
 def _is_unicode(path: str) -> bool:
@@ -154,8 +154,8 @@ class Replay:
 
     def _below(self, path: str) -> list[str]:
         """The known files that a path stands for: itself, or the files in the folder."""
-        known = {one for one in (*self._paths, *self._now) if one == path or one.startswith(f"{path}/")}
-        return sorted(one for one in known if self._now.get(one, UNKNOWN) is not None)
+        paths = {one for one in (*self._paths, *self._now) if one == path or one.startswith(f"{path}/")}
+        return sorted(one for one in paths if self._now.get(one, UNKNOWN) is not None)
 
 
 def _command(facts: CallFacts) -> str:

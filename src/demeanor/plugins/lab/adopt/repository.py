@@ -41,12 +41,12 @@ class CommitFiles:
     def read(self, paths: Iterable[str]) -> dict[str, bytes]:
         """The contents of some files; paths without a file are left out."""
         known = self.paths()
-        wanted = [path for path in dict.fromkeys(paths) if path in known]
-        found = {path: content for path in wanted if (content := self.changed.get(path)) is not None}
-        rest = [path for path in wanted if path not in found]
+        tracked = [path for path in dict.fromkeys(paths) if path in known]
+        changed = {path: content for path in tracked if (content := self.changed.get(path)) is not None}
+        rest = [path for path in tracked if path not in changed]
         names = {self.blobs[path]: path for path in rest}
         contents = dict(blob_contents(self.repository, list(names))) if names else {}
-        return found | {path: contents[self.blobs[path]] for path in rest}
+        return changed | {path: contents[self.blobs[path]] for path in rest}
 
 
 def commit_files(folder: Path, revision: str) -> CommitFiles:

@@ -150,10 +150,10 @@ def _program(command: str) -> str:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    found: list[str] = []
+    paths: list[str] = []
     for word in words[:2]:
         if not _WORD.fullmatch(word):
             break
-        found.append(word)
-    followed = len(found) == 2 and f"{found[0]} {found[1]}" in command
-    return " ".join(found if followed else found[:1])
+        paths.append(word)
+    followed = len(paths) == 2 and f"{paths[0]} {paths[1]}" in command
+    return " ".join(paths if followed else paths[:1])

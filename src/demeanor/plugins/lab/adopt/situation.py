@@ -87,25 +87,25 @@ def situation_of(session: PastSession, choice: Choice) -> Situation:
     played = session.rounds[:number] if choice.turns else session.rounds[number - 1 : number]
     earlier = () if choice.turns else session.rounds[: number - 1]
     if session.before is not None and session.after is not None:
-        found = _from_trees(
+        files = _from_trees(
             session, _joined(played), session.before, session.after, whole=number == len(session.rounds)
         )
     else:
-        found = _replayed(session, earlier, played, choice)
+        files = _replayed(session, earlier, played, choice)
     return replace(
-        found,
-        prompts=tuple(one.prompt for one in played),
+        files,
+        prompts=tuple(round_.prompt for round_ in played),
         messages=(*session.earlier, *_messages(earlier)),
-        gaps=tuple(dict.fromkeys((*session.gaps, *found.gaps))),
+        gaps=tuple(dict.fromkeys((*session.gaps, *files.gaps))),
     )
 
 
 def _messages(rounds: Iterable[Round]) -> list[PriorMessage]:
     """The texts of earlier rounds."""
     messages: list[PriorMessage] = []
-    for one in rounds:
-        messages.append(PriorMessage(role="user", text=one.prompt))
-        said = [event.text for event in one.events if isinstance(event, Said | Concluded) and event.text.strip()]
+    for past in rounds:
+        messages.append(PriorMessage(role="user", text=past.prompt))
+        said = [event.text for event in past.events if isinstance(event, Said | Concluded) and event.text.strip()]
         if said:
             messages.append(PriorMessage(role="assistant", text=said[-1]))
     return messages
@@ -117,12 +117,12 @@ def _joined(rounds: Iterable[Round]) -> Round:
     seen: list[SeenFile] = []
     prompts: list[str] = []
     stopped = False
-    for one in rounds:
+    for past in rounds:
         last = max((event.turn for event in events), default=0)
-        events += [replace(event, turn=event.turn + last) for event in one.events]
-        seen += one.seen
-        prompts.append(one.prompt)
-        stopped = one.interrupted
+        events += [replace(event, turn=event.turn + last) for event in past.events]
+        seen += past.seen
+        prompts.append(past.prompt)
+        stopped = past.interrupted
     return Round(prompt="\n".join(prompts), events=tuple(events), seen=tuple(seen), interrupted=stopped)
 
 
@@ -171,8 +171,8 @@ def _replayed(session: PastSession, earlier: tuple[Round, ...], played: tuple[Ro
         return committed.read([path]).get(path)
 
     replay = Replay(session.folder, base, paths)
-    for one in () if snapshot else earlier:  # a snapshot has what earlier rounds did
-        replay.play(one)
+    for past in () if snapshot else earlier:  # a snapshot has what earlier rounds did
+        replay.play(past)
     joined = _joined(played)
     replay.play(joined)
     _touch_more(replay, paths, [*earlier, *played], everything=choice.all_files)
@@ -196,7 +196,7 @@ def _replayed(session: PastSession, earlier: tuple[Round, ...], played: tuple[Ro
 
 def _touch_more(replay: Replay, paths: set[str], rounds: Iterable[Round], *, everything: bool) -> None:
     """Also take what agents read by themselves, what the prompts name, and with `everything` all other files."""
-    words = {word.strip(".,").removeprefix("./") for one in rounds for word in _WORD.findall(one.prompt)}
+    words = {word.strip(".,").removeprefix("./") for past in rounds for word in _WORD.findall(past.prompt)}
     for path in sorted(paths):
         if everything or path in words or path.partition("/")[0] in _INSTRUCTIONS:
             replay.touch(path)
@@ -211,16 +211,16 @@ def _committed(session: PastSession, snapshot: str, choice: Choice) -> tuple[Com
     if choice.repo is not None and not choice.repo.is_dir():
         raise BadInput("there is no such folder", where=f"--repo {choice.repo}", remedy="name the repository's folder")
     named = choice.commit or snapshot or session.commit
-    found = named or (commit_before(folder, session.started) if session.started else None)
-    if found is None:
+    commit = named or (commit_before(folder, session.started) if session.started else None)
+    if commit is None:
         return None, "what the session shows", ["the commit of the session is not known; give it with --commit"]
     try:
-        files = commit_files(folder, found)
+        files = commit_files(folder, commit)
     except GitError as error:
         if choice.commit or choice.repo:
             remedy = "give another --commit, or the --repo that has it"
-            raise BadInput(f"can't be read from {folder}: {error}", where=f"commit {found}", remedy=remedy) from None
-        return None, "what the session shows", [f"the commit {found} of the session can't be read: {error}"]
+            raise BadInput(f"can't be read from {folder}: {error}", where=f"commit {commit}", remedy=remedy) from None
+        return None, "what the session shows", [f"the commit {commit} of the session can't be read: {error}"]
     short, gaps = files.commit[:12], list[str]()
     if not named:
         gaps.append(

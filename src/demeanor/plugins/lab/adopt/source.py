@@ -57,10 +57,10 @@ def literal(value: Any, depth: int = 0) -> str:
     if isinstance(value, str):
         return text_literal(value)
     if isinstance(value, Mapping):
-        inside = (f"{literal(str(key), depth + 1)}: {literal(one, depth + 1)}" for key, one in value.items())
+        inside = (f"{literal(str(key), depth + 1)}: {literal(item, depth + 1)}" for key, item in value.items())
         return f"{{{', '.join(inside)}}}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(literal(one, depth + 1) for one in value)}]"
+        return f"[{', '.join(literal(item, depth + 1) for item in value)}]"
     if isinstance(value, float) and not math.isfinite(value):
         return f'float("{value}")'
     return (

@@ -69,14 +69,14 @@ def adopt(
 def write_adopted(found: Iterable[Adopted]) -> None:
     """Write the files of some evals, all or none; an existing file of an eval is never overwritten."""
     files: dict[Path, str | bytes] = {}
-    for one in found:
-        for path in one.files:
-            taken = path.parent if path.parent.name == f"{one.name}_files" else path
+    for read in found:
+        for path in read.files:
+            taken = path.parent if path.parent.name == f"{read.name}_files" else path
             if path.exists() or path in files or (taken is not path and taken.exists()):
                 raise BadInput(
                     "exists already, and is not overwritten", where=taken, remedy="choose another --output or --name"
                 )
-        files |= one.files
+        files |= read.files
     write_files(files)
 
 

@@ -85,6 +85,10 @@ def bisect_decision(report: BisectReport) -> KeptDecision:
         evidence={
             "asked_confidence": report.asked_confidence,
             "no_difference": report.no_difference,
-            "tries": {one.commit.hash: [one.passed, one.failed] for one in report.commits if one.passed or one.failed},
+            "tries": {
+                tried.commit.hash: [tried.passed, tried.failed]
+                for tried in report.commits
+                if tried.passed or tried.failed
+            },
         },
     )

@@ -124,7 +124,7 @@ def _show(state: BisectState, place: int) -> None:
     from demeanor.plugins.lab.bisect.render import progress_line
     from demeanor.render import screen_of
 
-    found = commits_found(state)
-    likeliest = max(found, key=lambda one: one.chance)
-    chances = [one.chance for one in found]
-    log(progress_line(chances, found[place], likeliest, state.made, screen_of(sys.stderr)))
+    commits = commits_found(state)
+    likeliest = max(commits, key=lambda commit: commit.chance)
+    chances = [commit.chance for commit in commits]
+    log(progress_line(chances, commits[place], likeliest, state.made, screen_of(sys.stderr)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from demeanor.core.values.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subject_hash
+from demeanor.core.values.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subject_hash, without_files
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.ports import History
 from demeanor.core.values.subject import Subject
@@ -48,7 +48,12 @@ def find_prior_trials(
     facts = {PATH_TOOLS: path_tools()} if environment is None else {TASK_ENVIRONMENT: environment}
     for cell in history.eval_history(name, str(subject)):
         same = subject_hash(subject, version=cell.agent_version, prompt=cell.prompt_hash, facts=facts)
-        counts = cell.judged and cell.dirty is False and cell.eval_hash == eval_hash and cell.fingerprint == same
+        counts = (
+            cell.judged
+            and cell.dirty is False
+            and cell.eval_hash == eval_hash
+            and without_files(cell.fingerprint) == same
+        )
         if cell.commit is not None and cell.commit in commits and counts:
             by_commit.setdefault(cell.commit, []).append(cell)
     return {commit: _sum_up(cells) for commit, cells in by_commit.items()}

@@ -100,8 +100,8 @@ def _facts(report: BisectReport) -> Iterator[tuple[str, str]]:
         yield "before", _rate(report.before)
         yield "after", _rate(report.after)
     if report.outcome is BisectOutcome.UNDECIDED:
-        among, wanted = count(len(report.credible), "commit"), share(report.asked_confidence)
-        yield "among", f"one of {among}, if anything changed (probability {wanted})"
+        among, confidence = count(len(report.credible), "commit"), share(report.asked_confidence)
+        yield "among", f"one of {among}, if anything changed (probability {confidence})"
         yield "", f"probability that good and bad do not differ: {share(report.no_difference)}"
     voids = f", {count(report.voided, 'void')}" if report.voided else ""
     reused = f", {report.reused} reused" if report.reused else ""
@@ -120,18 +120,18 @@ def _shown(report: BisectReport) -> list[CommitFound]:
     """The ends, the suspects, and the most likely of the tested and skipped commits, in order."""
     places = range(len(report.commits))
     ends = {0, len(report.commits) - 1}
-    known = [p for p in places if report.commits[p].passed + report.commits[p].failed or report.commits[p].skipped]
-    ranked = sorted(known, key=lambda place: (place not in ends, -report.commits[place].chance))[:_MAX_COMMITS]
-    wanted = {*ends, *ranked, *(p for p in places if report.commits[p] in report.suspects[:3])}
-    return [report.commits[place] for place in sorted(wanted)]
+    tried = [p for p in places if report.commits[p].passed + report.commits[p].failed or report.commits[p].skipped]
+    ranked = sorted(tried, key=lambda place: (place not in ends, -report.commits[place].chance))[:_MAX_COMMITS]
+    places_shown = {*ends, *ranked, *(p for p in places if report.commits[p] in report.suspects[:3])}
+    return [report.commits[place] for place in sorted(places_shown)]
 
 
 def _columns(shown: list[CommitFound], screen: Screen) -> Iterator[Column]:
-    scores = [f"{one.passed}/{one.passed + one.failed}" if one.passed + one.failed else "–" for one in shown]
-    yield text_column("commit", [one.commit.hash[:12] for one in shown], screen)
+    scores = [f"{row.passed}/{row.passed + row.failed}" if row.passed + row.failed else "–" for row in shown]
+    yield text_column("commit", [row.commit.hash[:12] for row in shown], screen)
     yield text_column("passed", scores, screen, align="right")
-    yield text_column("chance", [share(one.chance) for one in shown], screen, align="right")
-    subjects = [f"skipped: {one_line(one.skipped)}" if one.skipped else one_line(one.commit.subject) for one in shown]
+    yield text_column("chance", [share(row.chance) for row in shown], screen, align="right")
+    subjects = [f"skipped: {one_line(row.skipped)}" if row.skipped else one_line(row.commit.subject) for row in shown]
     yield text_column("", subjects, screen, comfort=30, least=10)
 
 

@@ -76,10 +76,10 @@ class Search:
         chances = self.belief.chances()
         ranked = sorted(range(1, self.last + 1), key=lambda commit: (-chances[commit], commit))
         needed = self.confidence * fsum(chances)
-        found: list[int] = []
-        while ranked and fsum(chances[commit] for commit in found) < needed:
-            found.append(ranked.pop(0))
-        return tuple(found)
+        places: list[int] = []
+        while ranked and fsum(chances[commit] for commit in places) < needed:
+            places.append(ranked.pop(0))
+        return tuple(places)
 
     def outcome(self) -> BisectOutcome | None:
         """The result; None to continue."""
