@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.trial import Plan, named_cell
+from demeanor.decide import latest_shifts
 from demeanor.decide.baseline import baseline_of, correlation_of
 from demeanor.results import baselines_of
 from tests.helpers.histories import night, nights
@@ -45,11 +46,18 @@ def test_only_nights_since_the_rate_changed_count() -> None:
 
 def test_the_correlation_is_that_of_the_nights_of_the_suite() -> None:
     """Evals that fail in whole nights have one, evals that fail now and then have hardly any; edits begin anew."""
-    alike = [cell for n in range(20) for cell in nights([3, 3, 0, 3, 3, 3, 0, 3, 3, 3], eval=f"e{n}")]
-    apart = [cell for n in range(20) for cell in nights([2, 3, 2, 3, 2, 3, 2, 2, 3, 3], eval=f"e{n}")]
+    alike = [cell for n in range(20) for cell in nights([3 * (day % 5 != n % 5) for day in range(10)], eval=f"e{n}")]
+    apart = [cell for n in range(20) for cell in nights([2 + ((day + n) % 2) for day in range(10)], eval=f"e{n}")]
     assert correlation_of(apart).value < 0.05
     assert correlation_of(alike).value > 0.4
     assert correlation_of(apart).nights == 200
     assert correlation_of([night(0, 0, 0, voided=3)]).nights == 0
     edited = [*nights([0] * 5, eval_hash="h1"), *nights([3] * 5, first=5, eval_hash="h2")]
     assert correlation_of(edited).value == correlation_of(nights([3] * 10)).value
+
+
+def test_a_suite_that_breaks_is_no_correlation() -> None:
+    """Otherwise the scan would take the fall of all evals for a bad night, and find nothing."""
+    fallen = [cell for n in range(13) for cell in nights([3, 3, 3, 3, 3, 3, 0, 0], eval=f"e{n}")]
+    assert correlation_of(fallen).value < 0.1
+    assert len(latest_shifts(fallen, "n007")) == 13

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from demeanor.core.values.history import RunCell
 from demeanor.decide.night_cells import count, fingerprints, since_new_model
-from demeanor.statistics import NightCorrelation, night_correlation
+from demeanor.statistics import NightCorrelation, find_changes, night_correlation
 
 NIGHTS = 20
 """How many nights a baseline covers: 60 trials if a night has three, beyond which the gain is small."""
@@ -67,15 +67,21 @@ def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, began: str | None =
 
 
 def correlation_of(cells: Iterable[RunCell]) -> NightCorrelation:
-    """How alike the trials of a night are, estimated from the last nights of all these evals and subjects."""
-    by_cell: dict[tuple[str, str, str], list[RunCell]] = {}
+    """How alike the trials of a night are, estimated from the last nights of all these evals and subjects.
+
+    A night from which on the whole suite is different divides them: its evals changed together, or had a bad day.
+    """
+    by_night: dict[tuple[str, str], list[RunCell]] = {}
     for cell in cells:
         if cell.judged:
-            by_cell.setdefault((cell.eval, cell.subject, cell.eval_hash), []).append(cell)
-    return night_correlation(_scores(own) for own in by_cell.values())
-
-
-def _scores(cells: Sequence[RunCell]) -> list[tuple[int, int]]:
-    """Passed and judged in each of the last nights, oldest first."""
-    ordered = sorted(cells, key=lambda cell: (cell.started, cell.run))[-NIGHTS:]
-    return [(cell.passed, cell.judged) for cell in ordered]
+            by_night.setdefault((cell.started, cell.run), []).append(cell)
+    nights = [by_night[night] for night in sorted(by_night)[-NIGHTS:]]
+    suite = [(passed, passed + failed) for passed, failed in map(count, nights)]
+    starts = {change.first for change in find_changes([suite])}
+    by_cell: dict[tuple[str, str, str, int], list[tuple[int, int]]] = {}
+    part = 0
+    for number, night in enumerate(nights):
+        part += number in starts
+        for cell in night:
+            by_cell.setdefault((cell.eval, cell.subject, cell.eval_hash, part), []).append((cell.passed, cell.judged))
+    return night_correlation(by_cell.values())

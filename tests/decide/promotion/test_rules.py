@@ -259,7 +259,7 @@ def test_an_unknown_rule_is_refused_with_the_nearest_name() -> None:
 def test_one_bad_night_does_not_demote_where_trials_of_a_night_are_alike() -> None:
     """The chart knows how alike they are from the other evals."""
     history = nights([3, 3, 3, 3, 3, 3, 3, 3, 3, 0], policy=Policy.ALWAYS_PASSES)
-    alike = [c for n in range(30) for c in nights([3, 3, 0, 3, 3, 3, 0, 3, 3, 3], eval=f"o{n}")]
-    apart = [c for n in range(30) for c in nights([2, 3, 2, 3, 2, 3, 2, 2, 3, 3], eval=f"o{n}")]
+    alike = [c for n in range(30) for c in nights([3 * (day % 5 != n % 5) for day in range(10)], eval=f"o{n}")]
+    apart = [c for n in range(30) for c in nights([2 + ((day + n) % 2) for day in range(10)], eval=f"o{n}")]
     answers = [demote([*history, *others], {"e": ["a:m"]}, rule="cusum")[0].answer for others in (alike, apart)]
     assert answers == ["keep", "demote"]

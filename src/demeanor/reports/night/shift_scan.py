@@ -26,7 +26,7 @@ from demeanor.decide import (
     shifts_within,
 )
 from demeanor.results import LAST_NIGHTS, cells_of_nights, nights_until
-from demeanor.statistics import change, change_evidence, correlation, occasions
+from demeanor.statistics import change, change_evidence, effective, night_correlation
 from demeanor.store import SqlHistory, keep_derived, read_derived, run_states
 
 _WORTH_KEEPING = 0.2
@@ -79,8 +79,8 @@ def _cells(history: SqlHistory, nights: Sequence[Night]) -> list[RunCell]:
 def _code() -> str:
     """A digest of the code that the changes follow from: other code has other results."""
     found = blake2b(__version__.encode(), digest_size=8)
-    functions = (rate_histories, latest_shifts, correlation_of, cells_of_nights)
-    for module in (change, change_evidence, correlation, occasions, *map(inspect.getmodule, functions)):
+    functions = (rate_histories, latest_shifts, correlation_of, cells_of_nights, night_correlation, effective)
+    for module in (change, change_evidence, *map(inspect.getmodule, functions)):
         source = Path(getattr(module, "__file__", None) or "")
         if source.suffix == ".py" and source.is_file():
             found.update(source.read_bytes())
