@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = {
     "agents install": "downloads from npm: tests/journeys/test_real_agents.py",
     "agents check claude-code": "needs the agent: tests/journeys/test_real_agents.py",
-    "agents check mine": "asks a program of the reader: tests/journeys/test_agents_check.py",
+    "agents check my-agent": "a program of the reader: tests/journeys/test_agents_check.py",
     "adopt ~": "a session of the reader: tests/journeys/test_adopt.py",
     "adopt saves_the_note/codex": "a trial of Codex: tests/journeys/test_adopt.py",
     "bisect": "many builds: tests/journeys/test_bisect.py",
