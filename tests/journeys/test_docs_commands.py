@@ -116,6 +116,8 @@ def documented(project: Project) -> Project:
     )
     (project.folder / "eval_greeting.py").write_text(block("../README", "python"))
     (project.folder / "examples").symlink_to(ROOT / "examples")
+    (project.folder / "my-agent").write_text("#!/bin/sh\necho Done.\n")
+    (project.folder / "my-agent").chmod(0o755)
     for name in MODELS:
         (project.folder / f"models/{name}.py").write_text(SCRIPT.format(hasty=name == "hasty"))
     assert project.demeanor("init").returncode == 0
