@@ -129,5 +129,5 @@ def test_a_check_and_its_programs_write_no_commands(project: Project) -> None:
         assert ran.returncode == 1, output
         assert not any(line.lstrip().startswith("::") for line in output.splitlines()), output
         assert "##vso[" not in output
-    log = next((project.folder / "results/latest").rglob("log.txt")).read_text()
+    log = next((project.folder / "results/latest").rglob("trial-1.log")).read_text()
     assert re.search(r"(?s)x\n *::error::y\n *##vso\[task\]zx\n *::error::y\n *##vso\[task\]z\n *printed", log), log

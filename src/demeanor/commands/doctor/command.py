@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from demeanor._version import __version__
-from demeanor.cli import config_argument, load_config, make_ui, sandbox_argument, with_sandbox
+from demeanor.cli import config_argument, load_config, sandbox_argument, with_sandbox
 from demeanor.config import Config, read_config
 from demeanor.core.text.wording import printable
 from demeanor.core.trees.git import require_git, unreadable
@@ -200,6 +200,7 @@ def _agents(config: Config) -> Iterator[DoctorItem]:
 
 def _started(catalog: Catalog, names: Sequence[str]) -> tuple[Mapping[str, Record], str]:
     """Start the agents in the sandbox; also returns why others are not started."""
+    from demeanor.cli import make_ui
     from demeanor.runner import start_agents
 
     try:
