@@ -106,7 +106,7 @@ def test_colons_in_metavars_do_not_split_the_specifications_of_zsh(project: Proj
     script = project.demeanor("help", "completion", "zsh").stdout
     assert r":AGENT\:MODEL:_demeanor_subjects" in script
     assert ":AGENT:MODEL:" not in script
-    assert r":MODULE\:FUNCTION:" in script
+    assert r":MODULE\:FUNCTION" in script
 
 
 def test_fish_asks_for_the_names_of_the_project(project: Project) -> None:
