@@ -80,15 +80,18 @@ class Nights:
         self.project = project
         self.folder = project.folder
         self.days = 0
+        self.seconds = 0
         self.git("init", "--quiet", "--initial-branch=main")
 
     def git(self, *words: str) -> str:
-        """Run git; returns its output."""
+        """Run git; returns its output. No two commits are of the same second, so they are the same in every run."""
         identity = ("-c", "user.name=a", "-c", "user.email=a@example.com")
+        self.seconds += 1
+        when = f"{946_684_800 + self.seconds} +0000"
         done = subprocess.run(
             ["git", *identity, *words],
             cwd=self.folder,
-            env=self.project.env,
+            env={**self.project.env, "GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when},
             capture_output=True,
             text=True,
             check=True,

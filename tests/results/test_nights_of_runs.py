@@ -143,3 +143,11 @@ def test_the_page_of_an_eval_says_which_nights_do_not_count(history: SqlHistory,
     page = DashboardSite(context).page("eval", {"eval": "writes"}, {})
     assert "0 nights of the history count" in page
     assert "1 nightly run not counted: 1 without a commit" in page
+
+
+def test_the_versions_of_a_day_stay_in_their_order(history: SqlHistory, tmp_path: Path) -> None:
+    """Whatever their commits are called: a change that was made at noon is one change, and not two."""
+    for run, commit in (("01-03", "b"), ("02-03", "b"), ("02-12", "a"), ("03-03", "a"), ("04-03", "c"), ("04-12", "d")):
+        add(history, run, {"e": "ppp"}, commit=commit)
+    cells = counted_nights(history, night_filter(read_config(tmp_path))).cells(history, {"e": None})
+    assert [cell.commit for cell in cells] == ["b", "b", "a", "a", "c", "d"]

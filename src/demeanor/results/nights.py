@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 
 from demeanor.config import Config
 from demeanor.core.text.wording import count
@@ -289,9 +288,11 @@ def _as_last_defined(own: Sequence[RunCell], cells: Sequence[RunCell]) -> list[R
 
 
 def _by_version(cells: Sequence[RunCell]) -> list[list[RunCell]]:
-    """The cells of an eval and subject, by commit and fingerprint."""
-    ordered = sorted(cells, key=lambda cell: (cell.commit or "", cell.fingerprint))
-    return [list(own) for _, own in groupby(ordered, key=lambda cell: (cell.commit or "", cell.fingerprint))]
+    """The cells of an eval and subject, by commit and fingerprint, in the order in which these ran first."""
+    versions: dict[tuple[str | None, str], list[RunCell]] = {}
+    for cell in cells:
+        versions.setdefault((cell.commit, cell.fingerprint), []).append(cell)
+    return list(versions.values())
 
 
 def _sum(cells: Sequence[RunCell], night: Night) -> RunCell:

@@ -30,14 +30,13 @@ def test_every_row_has_as_many_cells_as_its_head() -> None:
 
 @pytest.mark.parametrize("kind", list(HOSTILE))
 def test_hostile_text_stays_text(kind: str) -> None:
-    """It is shown as code."""
+    """It is shown as code, unless it is a plain sentence."""
     bad = HOSTILE[kind]
     report = report_of(nights({bad[:300]: "ppp fff"}, subject=bad[:200]))
     trouble = FailingCell(eval=bad[:300], subject=bad[:200], ways=(FailureMode(reason=bad, trials=(1,), chain=bad),))
     found = page(night_markdown(replace(report, failures=(trouble,), notes=(bad,))))
     assert found.names <= OURS | {"h4", "em", "br"}
     assert "evil" not in found.loose
-    assert "spam" not in found.loose
 
 
 def test_it_fits_into_a_summary() -> None:

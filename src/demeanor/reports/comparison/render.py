@@ -188,11 +188,11 @@ def _markdown(report: CompareReport) -> Iterator[str]:
         yield markdown.table_row(cells)
     yield ""
     for label, text in _shifts(report):
-        yield f"- {label}: {_code(text)}"
+        yield f"- {label}: {markdown.prose(text, width=400)}"
     for name, why in report.comparison.incomparable:
-        yield f"- not compared: {_code(name)}: {_code(why)}"
+        yield f"- not compared: {_code(name)}: {markdown.prose(why, width=400)}"
     for note in all_notes(report):
-        yield f"- note: {_code(note)}"
+        yield f"- note: {markdown.prose(note, width=400)}"
 
 
 def _code(text: str) -> str:

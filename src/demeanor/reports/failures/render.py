@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from demeanor.core.text.wording import count, one_line, opening
-from demeanor.render import Screen, code_block, command_lines, inline_code, labelled, paint, paragraph, wrapped
+from demeanor.render import Screen, code_block, command_lines, inline_code, labelled, paint, paragraph, prose, wrapped
 from demeanor.reports.failures.report import Group, Triage
 
 NO_INSTRUCTION = (
@@ -116,7 +116,7 @@ def _overview(triage: Triage) -> Iterator[str]:
     yield f"# Failures of {_code(triage.run)}"
     yield f"{count(triage.trials, 'trial')}: {triage.failed} failed, {triage.voided} void."
     for note in triage.notes:
-        yield f"Note: {_code(note)}"
+        yield f"Note: {prose(note)}"
     if triage.groups:
         rows = [
             f"| {number} | {len(group.trials)} | {_code(group.title)} | {' '.join(map(_code, group.evals[:5]))} |"

@@ -226,16 +226,16 @@ def _markdown(report: GateReport) -> Iterator[str]:
                 row.edit,
                 _score(row),
                 _history(row.past),
-                f"{row.decision.rule}: {_code(row.decision.reason)}",
+                f"{row.decision.rule}: {markdown.prose(row.decision.reason, width=400)}",
             ]
         )
     if len(report.rows) > _MAX_ROWS:
         yield f"\n… and {count(len(report.rows) - _MAX_ROWS, 'more row')}, see gate.json."
     if gone := list(_to_accept(report)):
         yield f"\n{_GONE}:\n"
-        yield from (f"- {_code(name)}: {_code(what)}" for name, what in gone)
+        yield from (f"- {_code(name)}: {markdown.prose(what, width=400)}" for name, what in gone)
     for text in report.unknown:
-        yield f"\nUnknown: {_code(text)}"
+        yield f"\nUnknown: {markdown.prose(text, width=400)}"
 
 
 def _code(text: str) -> str:

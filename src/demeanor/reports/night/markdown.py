@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from demeanor.core.text.wording import one_line, opening
-from demeanor.render import code_block, fit, html_code, inline_code, numbers, table_row
+from demeanor.render import code_block, fit, html_code, inline_code, numbers, prose, table_row
 from demeanor.reports.night import phrases
 from demeanor.reports.night.digest import digest, verdict
 from demeanor.reports.night.report import (
@@ -33,7 +33,7 @@ _MAX_BYTES = 900_000
 
 def night_markdown(report: NightReport, *, most_bytes: int = _MAX_BYTES) -> str:
     """The report as markdown of at most about `most_bytes` bytes."""
-    parts = [f"### {phrases.title(report)}", f"**{verdict(report)}**", _code(phrases.origin(report))]
+    parts = [f"### {phrases.title(report)}", f"**{verdict(report)}**", prose(phrases.origin(report))]
     layers = phrases.layers(report)
     parts += [f"{layers[0].upper()}{layers[1:]}."] if layers else []
     parts += _digest(report)
@@ -50,7 +50,7 @@ def _digest(report: NightReport) -> Iterator[str]:
     for section in digest(report):
         lines = [f"#### {section.title}\n"]
         for item in section.items:
-            lines.append(f"- {_code(item.text)}")
+            lines.append(f"- {prose(item.text)}")
             lines += [f"  - {_code(command)}" for command in item.commands]
         lines += [f"- … and {section.more} more"] if section.more else []
         yield "\n".join(lines)
@@ -173,7 +173,7 @@ def _failing_cells(heading: str, report: NightReport, found: Sequence[FailingCel
 
 
 def _changes(report: NightReport) -> Iterator[str]:
-    lines = [f"- {mark.strip()} {_code(text)}" for mark, text in phrases.changes(report)]
+    lines = [f"- {mark.strip()} {prose(text)}" for mark, text in phrases.changes(report)]
     if lines:
         yield "### What changed\n\n" + "\n".join(lines)
 
@@ -190,7 +190,7 @@ def _footer(report: NightReport) -> str:
     if alarms := phrases.false_alarms(report):
         lines.append(f"{alarms[0].upper()}{alarms[1:]}.")
     lines += [" · ".join(signs)] if signs else []
-    lines += [f"Note: {_code(note)}" for note in report.notes]
+    lines += [f"Note: {prose(note)}" for note in report.notes]
     return "\n\n".join(lines)
 
 
