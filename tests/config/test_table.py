@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from demeanor.config.table import Table, path_problem
 from demeanor.core.values.errors import BadInput
@@ -159,6 +159,7 @@ def test_path_outside_is_refused(path, message):
     assert message in (path_problem(path) or "")
 
 
+@example(".//")
 @given(st.text(st.sampled_from("ab./\\\0 ~"), max_size=12))
 def test_allowed_path_stays_below(path):
     """No path that is allowed leads anywhere but below the workspace."""

@@ -200,7 +200,7 @@ def test_from_incubation_to_promotion(gemini: GeminiCli) -> None:
     assert "history: 7 nights before this run" in night
 
     reader.reads("**Total Pass Rate**: An aggregate metric of all evaluations run in that batch.")
-    assert night.count("total pass rate 100 %") == 3
+    assert night.count("total pass rate 100 %") == 4  # of each model, and of all together
 
     reader.reads("Manual promotion is not allowed")
     reader.edits("evals/eval_save.py", "USUALLY_PASSES,", "ALWAYS_PASSES,")
@@ -240,7 +240,7 @@ def test_fixing_an_evaluation(gemini: GeminiCli) -> None:
 
     reader.reads("A significant drop in the pass rate for a `USUALLY_PASSES` test—even if it doesn't drop to 0%")
     gemini.night(trials=3)
-    reader.types("demeanor report", "67 % [21–94] −33 ███▆")
+    reader.types("demeanor report", "67 % [21–94] −33 ███◆▆")
 
     reader.reads("identify the failing test, and review test trajectory logs")
     reader.types("demeanor fix --dry-run", "2 of 3 trials passed", "it did not choose to write to disk")

@@ -101,7 +101,7 @@ def test_an_eval_is_promoted_in_a_fresh_clone(clone: Clone):
     assert promoted(clone)["nights"] == 9
     assert clone.github.calls() == []
     clone.ask_again()
-    done = clone.project.demeanor("promote", "--apply")
+    done = clone.project.demeanor("promote", "--rule", "classic", "--apply")
     assert done.returncode == 0, done.stderr
     assert "changed  evals/eval_a.py  usually  verified here" in done.stdout
     assert len(clone.github.calls()) == 1 + 2

@@ -230,7 +230,7 @@ class Table:
 def path_problem(path: str) -> str | None:
     """Why `path` is not a valid path inside a workspace; None if it is valid."""
     pure = PurePosixPath(path)
-    if not path or path in {".", "./"}:
+    if not pure.parts:  # also `.` and `.//`
         return "the path is empty"
     if "\0" in path or "\\" in path:
         return f"the path {path!r} contains a character that is not allowed"

@@ -28,7 +28,7 @@ def markdown(report: RunReport, *, most_bytes: int = _MOST_BYTES, lead: str = ""
     if broken := "" if lead else _broken(report):
         parts.append(broken)
     parts += fit(
-        list(_details(report)),
+        [*_details(report), *([] if lead else [_tables(report)])],
         most_bytes - sum(len(part.encode()) for part in parts),
         remedy="sections, see report.json.",
     )
@@ -75,6 +75,12 @@ def _broken(report: RunReport) -> str:
         quoted = "".join(f". {_code(reason)}" for reason in reasons)
         lines.append(f"- {_code(cell.tally.eval)} · {_code(cell.tally.subject)}: {prose(cell.decision.reason)}{quoted}")
     return "\n".join(["### What broke\n", *lines]) if lines else ""
+
+
+def _tables(report: RunReport) -> str:
+    """All columns, folded: a table for each subject."""
+    tables = "\n\n".join("\n".join(_table(report, summary)) for summary in report.summaries)
+    return f"<details>\n<summary>Intervals, time and cost</summary>\n\n{tables}\n\n</details>"
 
 
 def _table(report: RunReport, summary: Summary) -> Iterator[str]:
@@ -136,8 +142,6 @@ def _details(report: RunReport) -> Iterator[str]:
     yield from _listed("Expected to fail", ((cell, cell.decision.reason) for cell in words.expected(report)))
     yield from _listed("News", ((cell, cell.decision.reason) for cell in words.news(report)))
     yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
-    tables = "\n\n".join("\n".join(_table(report, summary)) for summary in report.summaries)
-    yield f"<details>\n<summary>Intervals, time and cost</summary>\n\n{tables}\n\n</details>"
 
 
 def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, command: bool) -> Iterator[str]:
