@@ -1,19 +1,23 @@
-"""The progress of a download, as `demeanor models fetch` shows it."""
+"""`demeanor models fetch`: what it needs first, and the progress of its download."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import io
 import os
 import re
 import struct
+import sys
 import termios
 import threading
+from pathlib import Path
 
 import pytest
 
-from demeanor.commands.models.command import show_progress
+from demeanor.commands.models.command import run, show_progress
+from demeanor.core.values.errors import UsageError
 from demeanor.gateway.local.fetch import FetchProgress
 from demeanor.gateway.local.weights import QWEN
 
@@ -62,3 +66,13 @@ def test_elsewhere_a_line_is_printed_every_few_seconds() -> None:
         f"qwen2.5-coder-1.5b: {STEP}, 700 of 1,117 MB, about 42 s left",
         "qwen2.5-coder-1.5b: verifying, 1,117 of 1,117 MB",
     ]
+
+
+def test_without_the_runtime_nothing_is_downloaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The remedy comes before a gigabyte, not after it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)  # as if it were not installed
+    with pytest.raises(UsageError, match="the runtime for local models is not installed\n  → "):
+        run(argparse.Namespace(action="fetch", name=None))
+    assert list(tmp_path.iterdir()) == []

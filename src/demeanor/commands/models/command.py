@@ -90,8 +90,11 @@ def _state(weights: Weights, cache: WeightsCache) -> str:
 
 
 def _fetch(weights: Weights, cache: WeightsCache) -> None:
+    from demeanor.core.values.errors import UsageError
     from demeanor.gateway import fetch, no_runtime, runtime_installed
 
+    if not runtime_installed():  # before a download of a gigabyte
+        raise UsageError(no_runtime())
     if not cache.is_complete(weights):
         sys.stderr.write(f"downloading {weights.name} ({weights.title}): {_megabytes(weights.size)}\n")
     try:
@@ -106,8 +109,6 @@ def _fetch(weights: Weights, cache: WeightsCache) -> None:
         raise
     print(f"{weights.name} ({weights.title}, {weights.licence}) is ready: {path}")
     print(f"try it: demeanor run --subject native:{weights.name}")
-    if not runtime_installed():
-        print(f"\n{no_runtime()}")
 
 
 @contextmanager
