@@ -76,6 +76,11 @@ def test_a_half_that_never_ran_leaves_the_night_undecided(history: SqlHistory, t
     decision = found.row("p2", "a:m").decision
     assert decision is not None
     assert decision.reason == "no run of this night tried it, but 1 night of the week before did"
+    (note,) = (note for note in found.notes if "on purpose" in note)
+    assert note.endswith(': [nightly] accepted = { "p2" = "2026-01-02" }')
+    for day, verdict in (("2026-01-02", "accepted"), ("2025-12-31", "undecided")):
+        (tmp_path / "demeanor.toml").write_text(f'[nightly]\naccepted = {{ "p2" = "{day}" }}\n')
+        assert report(history, tmp_path, "02-05").verdict == verdict
 
 
 def test_a_repetition_on_red_promotes_nothing(history: SqlHistory, tmp_path: Path) -> None:

@@ -48,7 +48,8 @@ class NightRules:
     """Judged trials that a cell needs so that its night counts (default: two thirds of the configured trials)."""
 
     accepted: Mapping[str, str] = field(default_factory=dict)
-    """EVAL or EVAL/SUBJECT → the day, such as "2026-11-19", up to which its falls are accepted and not reported."""
+    """EVAL or EVAL/SUBJECT → the day, such as "2026-11-19", up to which its falls, or that it is gone, are accepted and
+    not reported."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from demeanor.config import Config
 from demeanor.core.values.fingerprints import files_unknown, unknown_files_note
-from demeanor.core.values.history import Night, PastRun
+from demeanor.core.values.history import Night, PastRun, RunCell
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import VoidCause
 from demeanor.decide import RateShift
@@ -35,7 +36,8 @@ def make_night_report(
     """The report of the night of a run, or of another run, and of the nights before it; with the reasons of the first
     `details` failures and voids."""
     found = nights_until(history, run, max(nights, LAST_NIGHTS), branch=branch)
-    cells, tonight = cells_of_nights(history, found), found[-1]
+    tonight, accepted = found[-1], config.nightly.accepted
+    cells = _without_accepted(cells_of_nights(history, found), tonight, accepted)
     unknown = {cell.subject for cell in cells if cell.run == tonight.name and files_unknown(cell.fingerprint)}
     causes = [void_causes(history, name) for name in tonight.names]
     report = night_report(
@@ -44,13 +46,14 @@ def make_night_report(
         shown=nights + 1,
         notes=(*_notes(run), *map(unknown_files_note, sorted(unknown)), *stored_price_notes(history, tonight.names)),
         needed=config.evidence.needed,
-        shifts=kept_shifts(history, tonight, branch=branch, accepted=config.nightly.accepted),
+        shifts=kept_shifts(history, tonight, branch=branch, accepted=accepted),
         void_causes=_causes_by_cell(causes),
     )
     failed, void = failing(report), voided(report)
     trials = Counter(cause for by_cause in causes for cause, cells in by_cause.items() for _ in cells)
     return replace(
         report,
+        notes=(*report.notes, *_not_tried(report, tonight)),
         shifts=_with_examples(history, tonight, report.shifts),
         void_causes=tuple(VoidCount(cause=cause, trials=number) for cause, number in trials.most_common()),
         near=near,
@@ -65,6 +68,30 @@ def make_night_report(
         ),
         more_voids=max(0, len(void) - details),
     )
+
+
+def _without_accepted(cells: Iterable[RunCell], night: Night, accepted: Mapping[str, str]) -> list[RunCell]:
+    """The cells without those that this night did not try, up to the day until which that is accepted by name."""
+    cells = list(cells)
+    tried = {(cell.eval, cell.subject) for cell in cells if cell.run == night.name}
+    return [
+        cell
+        for cell in cells
+        if (cell.eval, cell.subject) in tried
+        or cell.started[:10] > (accepted.get(f"{cell.eval}/{cell.subject}") or accepted.get(cell.eval, ""))
+    ]
+
+
+def _not_tried(report: NightReport, night: Night) -> tuple[str, ...]:
+    """How to accept that an eval, or a subject of it, is gone."""
+    rows = [
+        row for subject in report.subjects for row in subject.rows if row.tally is None and row.decision is not None
+    ]
+    if not rows:
+        return ()
+    example = json.dumps(rows[0].eval, ensure_ascii=False)
+    day = night.info.started[:10]
+    return (f'what was removed on purpose is accepted by name: [nightly] accepted = {{ {example} = "{day}" }}',)
 
 
 def _failures(
