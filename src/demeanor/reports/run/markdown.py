@@ -174,7 +174,7 @@ def _footer(report: RunReport) -> Iterator[str]:
         f"{figures.tokens(spent, uncounted)} tokens",
         f"{figures.money(spent, unpriced)} cost",
     ]
-    yield f"Exit code {int(report.exit_code)}: {words.MEANINGS[report.exit_code]}. " + ", ".join(used) + "."
+    yield f"Exit code {int(report.exit_code)}: {words.meaning(report)}. " + ", ".join(used) + "."
     yield f"Trials: {words.trial_counts(report)}."
     origin = [f"Run {_code(report.run.id)}", f"Demeanor {_code(report.run.demeanor)}"]
     if report.run.commit:

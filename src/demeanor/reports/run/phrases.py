@@ -39,6 +39,7 @@ MEANINGS: Mapping[ExitCode, str] = {
 }
 """What each exit code says about a run."""
 
+
 _RESTART: Mapping[str, str] = {
     "continue the run: demeanor run --resume latest": "run the command again",
     "continue with a larger budget: demeanor run --resume latest": "run the command again with a larger budget:",
@@ -204,6 +205,13 @@ def reproduce(cell: CellReport) -> str:
 def trace(trial: Record) -> str:
     """The command that shows what happened in a trial."""
     return f"demeanor trace {shlex.quote(one_line(trial.trial, width=_LONGEST))}"
+
+
+def meaning(report: RunReport) -> str:
+    """What the exit code says about this run."""
+    if report.exit_code is ExitCode.ACCEPTED and not any(cell.records for cell in report.cells):
+        return "accepted, nothing was run"
+    return MEANINGS[report.exit_code]
 
 
 def next_step(report: RunReport, *, resumable: bool = True) -> str | None:

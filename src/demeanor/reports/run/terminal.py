@@ -214,13 +214,13 @@ def _reason(failure: Failure, screen: Screen) -> Iterator[Text]:
 def _footer(report: RunReport, screen: Screen, step: str | None) -> Iterator[Text]:
     for label, text in (*_facts(report), *([("next", step)] if step else ())):
         yield from labelled(f"{label:<10}", text, screen)
-    yield from exit_lines(report.exit_code, screen)
+    yield from exit_lines(report.exit_code, screen, words.meaning(report))
 
 
-def exit_lines(code: ExitCode, screen: Screen) -> Iterator[Text]:
+def exit_lines(code: ExitCode, screen: Screen, meaning: str = "") -> Iterator[Text]:
     """The exit code and what it means, after an empty line."""
     yield Text()
-    first, *more = wrapped(Text(words.MEANINGS[code]), screen.width, indent=10)
+    first, *more = wrapped(Text(meaning or words.MEANINGS[code]), screen.width, indent=10)
     yield Text.assemble((f"{f'exit {int(code)}':<10}", exit_style(code)), first[10:])
     yield from more
 
