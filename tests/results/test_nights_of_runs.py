@@ -65,6 +65,9 @@ def test_the_second_half_of_a_night_does_not_hide_what_the_first_rejected(histor
     page = DashboardSite(context).page("overview", {}, {})
     for shown in ("1 of 2 cells rejected", "/trial/02-03/p2", "/trial/02-05/p1"):
         assert shown in page
+    page = DashboardSite(context).page("eval", {"eval": "p2"}, {})
+    assert page.count("/trial/02-03/p2/a%3Am/first") == 2, "in the chart and in its table"
+    assert "/trial/02-05/p2" not in page
 
 
 def test_a_half_that_never_ran_leaves_the_night_undecided(history: SqlHistory, tmp_path: Path) -> None:
