@@ -63,6 +63,17 @@ class RunInfo:
     rejudges: str = ""
     """The uid of the run whose captures were judged again here; empty for an ordinary run."""
 
+    @property
+    def is_shard(self) -> bool:
+        """Whether it is a part of a run, which decides nothing alone."""
+        return bool(self.arguments.get("shard"))
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """What is missing of its shards, in a sentence each. While trials are missing, it is not accepted."""
+        found = self.arguments.get("lost")
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:

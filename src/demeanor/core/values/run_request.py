@@ -11,6 +11,20 @@ from demeanor.core.values.record import RunKind
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Shard:
+    """A part of the trials of a run, for machines that share nothing but the repository."""
+
+    number: int
+    """1, 2, 3 …"""
+
+    of: int
+    """How many parts there are."""
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RunRequest:
     """The arguments of `demeanor run`, as values."""
 
@@ -88,3 +102,9 @@ class RunRequest:
 
     build: bool = False
     """Whether the working tree is built first, by the command of the configuration."""
+
+    shard: Shard | None = None
+    """The part of the trials that runs; None means all of them."""
+
+    lost: tuple[str, ...] = ()
+    """Of a run that was joined from shards: what is missing of them, in a sentence each."""

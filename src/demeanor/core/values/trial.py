@@ -71,6 +71,9 @@ class Cell:
     needed: int | None = None
     """The number of trials that must be judged, if it is configured; None means the policy's own rule."""
 
+    whole: int | None = None
+    """In a shard: the number of trials of all shards together."""
+
     stored_layer: int | None = None
     """The layer of an eval that was rebuilt from its name; None if the eval itself tells it."""
 

@@ -32,7 +32,10 @@ class CaptureFile:
 
     def append(self, line: bytes) -> tuple[int, int]:
         """Append one capture, a line; returns its offset and length."""
-        packed = gzip.compress(line, compresslevel=1, mtime=0)
+        return self.append_packed(gzip.compress(line, compresslevel=1, mtime=0))
+
+    def append_packed(self, packed: bytes) -> tuple[int, int]:
+        """Append one compressed capture; returns its offset and length."""
         with self._lock:
             if self._file is None:
                 self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)

@@ -22,10 +22,13 @@ import errno
 import fcntl
 import json
 import os
+import shutil
+import stat
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +91,7 @@ class RunFolder:
                     "layer": cell.layer,
                     "trials": len(cell.trials),
                     "skipped": cell.skipped,
+                    **({} if cell.whole is None else {"whole": cell.whole, "numbers": [t.number for t in cell.trials]}),
                 }
                 for cell in plan.cells
             ]
@@ -155,7 +159,8 @@ class RunFolder:
             raise StoreError(f"{path}: can't be read: {error}\n  → restore the file, or remove the run") from None
 
     def cells(self) -> tuple[Mapping[str, Any], ...]:
-        """The plan in run.json: `eval`, `subject`, `policy`, `layer`, `trials` and `skipped` of each cell."""
+        """The plan in run.json: `eval`, `subject`, `policy`, `layer`, `trials` and `skipped` of each cell; in a shard
+        also the `numbers` of its trials, and the number of trials in the `whole` run."""
         try:
             return tuple(map(_cell, self._run_json().get("cells", ())))
         except (ValueError, KeyError, TypeError) as error:
@@ -188,6 +193,14 @@ class RunFolder:
         """Store the record of an attempt whose files are in another folder."""
         self._append(record)
 
+    def take_over(self, records: Sequence[Record], shard: RunFolder) -> None:
+        """Copy attempts of a shard of this run, with all that is stored of them."""
+        shutil.copytree(shard.folder, self.folder, ignore=partial(_not_of_trials, shard.folder), dirs_exist_ok=True)
+        for record in records:
+            packed = shard.packed_capture(record)
+            position = None if packed is None else self._captures.append_packed(packed)
+            self._append(replace(record, folder=_attempt_folder(record), capture=position))
+
     def _append(self, record: Record) -> None:
         line = ledger_line(record)
         with self._lock:
@@ -208,9 +221,7 @@ class RunFolder:
 
     def _write_attempt(self, record: Record, capture: Capture, evidence: Evidence) -> str:
         """Write the folder of an attempt; returns its name."""
-        name = f"{_cell_folder(record.eval, record.subject)}/trial-{record.number}"
-        if record.attempt > 1:
-            name += f"/attempt-{record.attempt}"
+        name = _attempt_folder(record)
         folder = os.path.join(self.folder, name)  # noqa: PTH118 - pathlib costs a millisecond per attempt
         _make_folder(folder)
         _write(f"{folder}.log", "".join(_log(record, capture)).encode("utf-8", "backslashreplace"))
@@ -225,6 +236,19 @@ class RunFolder:
         for path, file in capture.task_files.items():
             _write_task_log(Path(folder, "logs"), path, file.text)
         return name
+
+
+def _attempt_folder(record: Record) -> str:
+    """The folder of an attempt within that of its run."""
+    name = f"{_cell_folder(record.eval, record.subject)}/trial-{record.number}"
+    return f"{name}/attempt-{record.attempt}" if record.attempt > 1 else name
+
+
+def _not_of_trials(run: Path, folder: str, names: list[str]) -> list[str]:
+    """The files of a run that belong to no trial. Links too: the run may be from a machine that someone else controls."""
+    modes = {name: (Path(folder) / name).lstat().st_mode for name in names}
+    kept = {name for name, mode in modes.items() if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and Path(folder) != run)}
+    return [name for name in names if name not in kept]
 
 
 def _keep_workspace(after: Tree, trial: Path) -> None:
@@ -253,7 +277,7 @@ def _write_task_log(folder: Path, path: str, text: str) -> None:
 def _cell(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """A cell of run.json, whose values have their types; raises ValueError, KeyError or TypeError."""
     names = data["eval"], data["subject"], *(() if data["skipped"] is None else (data["skipped"],))
-    numbers = data["layer"], data["trials"]
+    numbers = data["layer"], data["trials"], data.get("whole", 0), *data.get("numbers", ())
     Policy(data["policy"])
     if not all(isinstance(name, str) for name in names) or not all(type(n) is int and 0 <= n < 2**31 for n in numbers):
         raise ValueError(f"invalid values: {data}")
