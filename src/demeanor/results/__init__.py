@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         CellEstimate as CellEstimate,
         PlanEstimate as PlanEstimate,
         estimate_plan as estimate_plan,
+        trial_costs as trial_costs,
     )
     from demeanor.results.find_trial import find_record as find_record
     from demeanor.results.fork_scan import SCAN_FILE as SCAN_FILE, stored_scan as stored_scan
@@ -107,7 +108,7 @@ __getattr__ = lazy_names(
         "baselines": "baselines_of edited_since eval_hashes latest_nights recent_correlation",
         "calibrations": "COUNTS CorrectedRate corrected_rate lost_calibrations uncalibrated",
         "ci_runs": "fetch_nights import_ci_run nightly_workflows parse_ci_run",
-        "expected_cost": "CellEstimate PlanEstimate estimate_plan",
+        "expected_cost": "CellEstimate PlanEstimate estimate_plan trial_costs",
         "find_trial": "find_record",
         "fork_scan": "SCAN_FILE stored_scan",
         "history": "history_of_run keep_decisions open_history_of open_project_history",

@@ -79,12 +79,37 @@ def estimate_plan(
     return PlanEstimate(cells=found, text=_text(PlanEstimate(cells=found, text=""), new, plan, catalog.config, request))
 
 
-def earlier_cells(cells: Iterable[Cell], history: SqlHistory) -> dict[tuple[str, str], list[RunCell]]:
-    """Eval and subject → their results in the last runs that have any, oldest first; raises StoreError."""
+def trial_costs(plan: Plan, config: Config, environ: Mapping[str, str], results: Path) -> Mapping[str, float]:
+    """Cell → what a trial of it costs more or less, from the nights, or from other runs if there are none: in dollars, or
+    else in tokens, or else in seconds. A cell without earlier runs costs as much as the others on average; nothing is
+    returned if no cell has any."""
+    cells = [cell for cell in plan.cells if cell.trials]
+    try:
+        with open_project_history(config, environ, results=results) as history:
+            earlier = earlier_cells(cells, history, nightly=True) or earlier_cells(cells, history)
+    except StoreError:
+        return {}
+    for used in (_usd, _tokens, _seconds):
+        known = {
+            cell.id: mean
+            for cell in cells
+            if (mean := _mean(used(past) for past in earlier.get((cell.eval.name, str(cell.subject)), ())))
+        }
+        if known:
+            usual = fsum(known.values()) / len(known)
+            return {cell.id: known.get(cell.id, usual) for cell in cells}
+    return {}
+
+
+def earlier_cells(
+    cells: Iterable[Cell], history: SqlHistory, *, nightly: bool = False
+) -> dict[tuple[str, str], list[RunCell]]:
+    """Eval and subject → their results in the last runs, or nightly runs, that have any, oldest first; raises
+    StoreError."""
     earlier: dict[tuple[str, str], list[RunCell]] = {}
     for name in dict.fromkeys(cell.eval.name for cell in cells):
         for past in history.eval_history(name):
-            if past.judged + past.voided:
+            if past.judged + past.voided and (past.kind == "nightly" or not nightly):
                 earlier.setdefault((past.eval, past.subject), []).append(past)
     return {cell: results[-_RUNS:] for cell, results in earlier.items()}
 
@@ -92,10 +117,8 @@ def earlier_cells(cells: Iterable[Cell], history: SqlHistory) -> dict[tuple[str,
 def _estimate(cell: Cell, earlier: Sequence[RunCell], catalog: Catalog, history: SqlHistory) -> CellEstimate:
     """The estimate of one cell; runs in which a cost or a token count is unknown tell nothing about it."""
     trials = len(cell.trials)
-    costs = [(_cost(cell, past, catalog, history), past.judged + past.voided) for past in earlier]
-    cost = _mean((amount, of) for amount, of in costs if amount is not None)
-    counted = [past for past in earlier if not past.uncounted and past.spent.tokens is not None]
-    tokens = _mean((past.spent.tokens or 0, past.judged + past.voided) for past in counted)
+    cost = _mean((_cost(cell, past, catalog, history), past.judged + past.voided) for past in earlier)
+    tokens = _mean(map(_tokens, earlier))
     return CellEstimate(
         cost_usd=None if cost is None else trials * cost, tokens=None if tokens is None else round(trials * tokens)
     )
@@ -112,8 +135,21 @@ def _cost(cell: Cell, past: RunCell, catalog: Catalog, history: SqlHistory) -> f
     return None if past.unpriced else past.spent.cost_usd
 
 
-def _mean(used: Iterable[tuple[float, int]]) -> float | None:
-    pairs = list(used)
+def _usd(past: RunCell) -> tuple[float | None, int]:
+    return None if past.unpriced else past.spent.cost_usd, past.judged + past.voided
+
+
+def _tokens(past: RunCell) -> tuple[float | None, int]:
+    return None if past.uncounted else past.spent.tokens, past.judged + past.voided
+
+
+def _seconds(past: RunCell) -> tuple[float | None, int]:
+    return past.spent.seconds, past.judged + past.voided
+
+
+def _mean(used: Iterable[tuple[float | None, int]]) -> float | None:
+    """The mean of a trial, from amounts of several trials, without those that are unknown; None if all are."""
+    pairs = [(amount, trials) for amount, trials in used if amount is not None]
     return fsum(amount for amount, _ in pairs) / sum(trials for _, trials in pairs) if pairs else None
 
 

@@ -32,6 +32,7 @@ _OPTIONS: Mapping[str, str] = {
     "seed": "--seed",
     "record": "--record",
     "replay": "--replay",
+    "shard": "--shard",
 }
 """What determines the trials of a run, and the option that sets it."""
 
@@ -82,20 +83,23 @@ def resumed_request(run: RunFolder, given: RunRequest) -> RunRequest:
     return replace(earlier, **{"jobs": None, "build": given.build, **changed})
 
 
-def stale_attempts(run: RunFolder, plan: Plan) -> Stale:
-    """The attempts of an earlier run that tested another version of an eval or of a subject than the plan does."""
+def stale_attempts(run: RunFolder, plan: Plan, *, settings: bool = True) -> Stale:
+    """The attempts of an earlier run that tested another version of an eval than the plan does, or of a subject;
+    without `settings`, subjects are not compared."""
     records = run.records()
     if not records:
         return Stale()
     hashes = eval_hashes({cell.eval.name: cell.eval for cell in plan.cells}.values())
-    settings = {cell.id: cell.subject.fingerprint for cell in plan.cells}
+    subjects_now = {cell.id: cell.subject.fingerprint for cell in plan.cells} if settings else {}
     attempts: dict[str, int] = {}
     evals: set[str] = set()
     subjects: set[str] = set()
     for record in records:
         now = hashes.get(record.eval, "")
         edited = bool(record.eval_hash and now and record.eval_hash != now)
-        changed = bool(record.settings_hash and record.settings_hash != settings.get(record.cell, record.settings_hash))
+        changed = bool(
+            record.settings_hash and record.settings_hash != subjects_now.get(record.cell, record.settings_hash)
+        )
         if edited or changed:
             attempts[record.trial] = max(attempts.get(record.trial, 0), record.attempt)
             evals |= {record.eval} if edited else set()

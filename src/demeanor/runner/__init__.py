@@ -129,6 +129,7 @@ if TYPE_CHECKING:
         eval_paths as eval_paths,
         select_evals as select_evals,
     )
+    from demeanor.runner.shards import shard_of as shard_of
     from demeanor.runner.template import (
         TemplateCache as TemplateCache,
         build_template as build_template,
@@ -178,6 +179,7 @@ __getattr__ = lazy_names(
         "schedule": "Stop",
         "secrets": "known_secrets strings_of",
         "selection": "choose_evals collect_evals eval_paths select_evals",
+        "shards": "shard_of",
         "template": "build_template check_template TemplateCache temporary_templates",
         "traffic": "exchange_rounds header_line traffic_header",
         "trial_so_far": "with_agent_log",

@@ -72,10 +72,14 @@ class Spending:
 
 
 def budget_limits(config: Config, request: RunRequest) -> dict[str, Limit]:
-    """The budgets by scope: those of the configuration, and for the run what the request sets instead."""
+    """The budgets by scope: those of the configuration, and for the run what the request sets instead. A shard has an
+    equal part of the run's budget."""
     run = config.budgets.get("run", Limit())
     usd = run.usd if request.budget_usd is None else request.budget_usd
     tokens = run.tokens if request.budget_tokens is None else request.budget_tokens
+    if (shard := request.shard) is not None:
+        usd = None if usd is None else usd / shard.of
+        tokens = None if tokens is None else max(1, tokens // shard.of)
     return {**config.budgets, "run": Limit(usd=usd, tokens=tokens)}
 
 

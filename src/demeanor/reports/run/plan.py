@@ -15,7 +15,8 @@ def plan_text(plan: Plan, estimate: PlanEstimate, environment: str | None = None
     subjects = max((len(str(cell.subject)) for cell in plan.cells), default=0)
     lines = []
     for cell in plan.cells:
-        what = f"skipped: {cell.skipped}" if cell.skipped else f"{len(cell.trials)} x {cell.trials[0].timeout:g} s"
+        what = f"{len(cell.trials)} x {cell.trials[0].timeout:g} s" if cell.trials else "no trial"
+        what = f"skipped: {cell.skipped}" if cell.skipped else what
         lines.append(f"{cell.eval.name:<{names}}  {cell.subject!s:<{subjects}}  {cell.eval.policy:<14}  {what}")
     skipped = sum(1 for cell in plan.cells if cell.skipped)
     left_out = f", {skipped} skipped" if skipped else ""
