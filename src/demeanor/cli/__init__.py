@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         rate_argument as rate_argument,
         request_of as request_of,
         sandbox_argument as sandbox_argument,
+        shard_or_folder as shard_or_folder,
         size_argument as size_argument,
         subject_arguments as subject_arguments,
         trial_argument as trial_argument,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
         program_help as program_help,
         sub_commands as sub_commands,
     )
-    from demeanor.cli.run_trials import run_arguments as run_arguments, run_evals as run_evals
+    from demeanor.cli.run_trials import run_arguments as run_arguments, run_evals as run_evals, run_part as run_part
 
 __getattr__ = lazy_names(
     __name__,
@@ -74,13 +75,13 @@ __getattr__ = lazy_names(
         "options": (
             "budget_argument build_argument builds_first choice_arguments config_argument env_argument "
             "format_arguments load_config on_argument output_format port_argument positive_float positive_int "
-            "print_report rate_argument request_of sandbox_argument size_argument subject_arguments "
+            "print_report rate_argument request_of sandbox_argument shard_or_folder size_argument subject_arguments "
             "trial_argument trial_arguments with_sandbox"
         ),
         "output_path": "file_problem folder_problem new_file new_folder",
         "plan": "print_plan",
         "program": "run_and_end",
         "registry": "EXIT_CODES SUB_COMMANDS all_commands parser_of program_help sub_commands",
-        "run_trials": "run_arguments run_evals",
+        "run_trials": "run_arguments run_evals run_part",
     },
 )

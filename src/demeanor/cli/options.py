@@ -17,7 +17,7 @@ from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.sandbox_spec import RANKS
 
 if TYPE_CHECKING:
-    from demeanor.core.values.run_request import RunRequest
+    from demeanor.core.values.run_request import RunRequest, Shard
     from demeanor.render import ReportDocument, Screen
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ _VALUES = (
     "kind",
     "sandbox",
     "seed",
+    "shard",
 )
 
 
@@ -207,6 +208,22 @@ def with_executor(config: Config, args: argparse.Namespace) -> Config:
     if "on" not in args:
         return replace(config, executor=ExecutorSpec())
     return config if args.on is None else replace(config, executor=executor_at(args.on, config.executors))
+
+
+def shard_part(text: str) -> Shard:
+    """A part of the trials, such as `2/8`, for argparse; raises BadInput."""
+    from demeanor.core.values.run_request import Shard
+
+    match = re.fullmatch(r"([1-9]\d{0,3})/([1-9]\d{0,3})", text)
+    if match is None or int(match[1]) > int(match[2]):
+        remedy = "number the shards from 1, such as 2/8; join them with: demeanor store import DIR"
+        raise BadInput(f"{text!r} is not a part K/N of the trials", where="--shard", remedy=remedy)
+    return Shard(number=int(match[1]), of=int(match[2]))
+
+
+def shard_or_folder(text: str) -> Shard | Path:
+    """A shard, or the folder with all shards of a run, for argparse."""
+    return Path(text) if Path(text).is_dir() else shard_part(text)
 
 
 def build_argument(group: argparse._ArgumentGroup) -> None:

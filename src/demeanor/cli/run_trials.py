@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from dataclasses import replace
@@ -20,6 +21,7 @@ from demeanor.cli.options import (
     on_argument,
     positive_int,
     request_of,
+    shard_part,
     subject_arguments,
     trial_arguments,
 )
@@ -32,7 +34,10 @@ from demeanor.core.values.exit_code import ExitCode
 if TYPE_CHECKING:
     from demeanor.config import Config
     from demeanor.core.values.run_request import RunRequest
+    from demeanor.core.values.trial import Plan
     from demeanor.reports.run import RunReport
+    from demeanor.runner import Catalog
+    from demeanor.store import RunFolder
 
 _NOTHING_RUN = """\
 demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run
@@ -54,6 +59,12 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
     how.add_argument("--trials", type=positive_int, metavar="N", help="trials per eval and subject (default: 3)")
     trial_arguments(how)
     on_argument(how)
+    how.add_argument(
+        "--shard",
+        type=shard_part,
+        metavar="K/N",
+        help="run part K of N of the trials, without a verdict; join the parts: demeanor store import DIR",
+    )
     env_argument(how)
     build_argument(how)
     how.add_argument(
@@ -91,7 +102,7 @@ def run_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
 def run_evals(args: argparse.Namespace) -> ExitCode:
     """Plan, run, report."""
     from demeanor.cli.interrupts import make_ui
-    from demeanor.reports.run import compare_collection, run_and_report
+    from demeanor.reports.run import compare_collection, planned_shard, run_and_report
     from demeanor.results import find_stored_run, resumed_request
     from demeanor.runner import SCRIPTED, Catalog, collect_evals, plan_evals, select_evals
 
@@ -114,9 +125,12 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     if not plan.cells:
         sys.stderr.write(_NOTHING_RUN.format(defined=count(len(evals), "eval")))
         return ExitCode.ACCEPTED if config.gate.empty == "pass" else ExitCode.UNDECIDED
+    plan, request = planned_shard(catalog, plan, request, results, earlier)
     if args.dry_run:
         print_plan(plan, request, catalog, results, as_json=args.json)
         return ExitCode.ACCEPTED
+    if request.shard is not None:
+        return run_part(args, catalog, plan, request, results, earlier=earlier)
     report = run_and_report(
         catalog,
         plan,
@@ -129,6 +143,31 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     )
     _print(report, as_json=args.json)
     return report.exit_code
+
+
+def run_part(
+    args: argparse.Namespace,
+    catalog: Catalog,
+    plan: Plan,
+    request: RunRequest,
+    results: Path,
+    *,
+    earlier: RunFolder | None = None,
+) -> ExitCode:
+    """Run a shard and print what it has run."""
+    from demeanor.cli.interrupts import make_ui
+    from demeanor.core.text.codec import encode
+    from demeanor.reports.run import run_shard
+
+    if args.junit is not None:
+        raise BadInput(
+            "a shard has no verdict",
+            where="--junit",
+            remedy="leave it out; the joined run has one: demeanor report --format junit --output FILE",
+        )
+    done = run_shard(catalog, plan, request, results, ui=make_ui(events=args.json), earlier=earlier)
+    print(json.dumps(encode(done), indent=2) + "\n" if args.json else done.text, end="")
+    return done.exit_code
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:

@@ -255,10 +255,12 @@ def _downloaded(github: GitHub, run: WorkflowRun, folder: Path) -> Path:
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    """The runs in a folder, each once: an archive has the latest run twice, because it can't contain a link."""
+    """The runs in a folder, each once: an archive has the latest run twice, because it can't contain a link. Shards
+    are parts of a run that another artifact has."""
     paths = sorted(path.parent for path in folder.rglob(RUN_FILE) if path.is_file() and not path.is_symlink())
     outer = [path for path in paths if not any(parent in paths for parent in path.parents)]
-    return list({RunFolder(path).info().id: path for path in reversed(outer)}.values())[::-1]
+    infos = {path: RunFolder(path).info() for path in reversed(outer)}
+    return list({info.id: path for path, info in infos.items() if not info.is_shard}.values())[::-1]
 
 
 def _add(folders: Iterable[Path], kind: Literal["ci"] | None, catalog: Catalog, history: SqlHistory) -> list[RunInfo]:

@@ -80,9 +80,8 @@ def estimate_plan(
 
 
 def trial_costs(plan: Plan, config: Config, environ: Mapping[str, str], results: Path) -> Mapping[str, float]:
-    """Cell → what a trial of it costs more or less, from the nights, or from other runs if there are none: in dollars, or
-    else in tokens, or else in seconds. A cell without earlier runs costs as much as the others on average; nothing is
-    returned if no cell has any."""
+    """Cell → what a trial of it costs: in dollars, or else in tokens or seconds, by the last nights, or other runs if
+    there are none. A cell without earlier runs costs as much as the others on average; empty if no cell has any."""
     cells = [cell for cell in plan.cells if cell.trials]
     try:
         with open_project_history(config, environ, results=results) as history:

@@ -22,6 +22,7 @@ from demeanor.cli import (
     positive_int,
     print_report,
     request_of,
+    shard_or_folder,
     subject_arguments,
     trial_arguments,
 )
@@ -67,6 +68,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     trial_arguments(how)
     on_argument(how)
+    how.add_argument(
+        "--shard",
+        type=shard_or_folder,
+        metavar="K/N|DIR",
+        help="run part K of N of the first round, without a decision; or join the parts in DIR, run the further "
+        "rounds, and decide",
+    )
     env_argument(how)
     build_argument(how)
     out = parser.add_argument_group("output")
@@ -117,7 +125,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until all cells are answered; then report and record the decisions."""
-    from demeanor.cli import log, make_ui, print_plan
+    from demeanor.cli import log, make_ui, print_plan, run_part
     from demeanor.decide import empty_exit_code
     from demeanor.reports.gate import (
         GATE_DOCUMENT,
@@ -128,27 +136,30 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
         make_gate_report,
         make_gate_state,
         require_removed,
+        run_rounds,
     )
-    from demeanor.reports.run import make_report, publish
+    from demeanor.reports.run import make_report, planned_shard, publish
     from demeanor.results import fetch_nights, keep_decisions, open_project_history
-    from demeanor.runner import Catalog, execute, prepare
+    from demeanor.runner import Catalog
 
     config = _for_gates(load_config(args), args)
     results = args.results or config.root / config.results
-    request = request_of(args, command="gate", build=builds_first(args, config))
+    parts = args.shard if isinstance(args.shard, Path) else None
+    part = None if parts else args.shard
+    request = request_of(args, command="gate", build=builds_first(args, config), shard=part)
     catalog = Catalog(config=config, environ=os.environ)
     fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
         state = make_gate_state(catalog, request, history, os.environ, base=args.base, accepted=args.accept_removed)
     require_removed(state)
     state.round()
-    plan = state.planned()
+    plan, request = planned_shard(catalog, state.planned(), request, results)
     if args.dry_run:
         print_plan(plan, request, catalog, results, as_json=args.json)
         return ExitCode.ACCEPTED
-    ui = make_ui(events=args.json)
-    prepared = prepare(catalog, plan, request, results, log=ui.log)
-    result = execute(prepared, ui=ui, watch=state.watch, more=state.round)
+    if request.shard is not None:
+        return run_part(args, catalog, plan, request, results)
+    result = run_rounds(catalog, state, request, results, ui=make_ui(events=args.json), shards=parts)
     decisions = state.decisions()
     report = make_report(
         result,

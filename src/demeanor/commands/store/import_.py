@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +17,8 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.record import RunInfo
 
 if TYPE_CHECKING:
-    from demeanor.store import SqlHistory
+    from demeanor.config import Config
+    from demeanor.store import RunFolder, SqlHistory
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="PATH",
         help="vitest JSON reports, Cline's report.json, Harbor job folders, JUnit XML, Inspect logs, Demeanor runs,"
-        " or a history (demeanor.db), which is copied",
+        " the shards of a run, which are joined and decided, or a history (demeanor.db), which is copied",
     )
     parser.add_argument(
         "--kind", choices=("local", "ci", "nightly"), help="the kind of run (default: what the format suggests)"
@@ -50,7 +54,11 @@ def run(args: argparse.Namespace) -> ExitCode:
         write_imports,
     )
 
+    from demeanor.reports.run import find_shards
+
     config = load_config(args)
+    if shards := find_shards(args.paths):
+        return _join(args, config, shards)
     histories = [path for path in args.paths if is_sqlite(path)]
     if histories and (args.kind or args.subject):
         raise UsageError(f"{histories[0]}: a history is copied as it is\n  → leave out --kind and --subject")
@@ -70,6 +78,37 @@ def run(args: argparse.Namespace) -> ExitCode:
                 number = publish(captures, folder, folder.records())
                 print(f"  {count(number, 'capture')} in {captures.address}")
     return ExitCode.ACCEPTED
+
+
+def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder]) -> ExitCode:
+    """Join the shards of a run, add it to the history, and decide as the run would have."""
+    from demeanor.render import screen_of
+    from demeanor.reports.run import compare_collection, conclude, join_shards, make_report, terminal_report
+    from demeanor.results import open_project_history, request_of_run
+    from demeanor.runner import Catalog, collect_evals, plan_evals, select_evals
+    from demeanor.store import open_capture_store, publish, sync_run
+
+    if args.kind or args.subject:
+        raise UsageError("--kind and --subject: shards are joined as they are\n  → leave these options out")
+    request = replace(request_of_run(shards[0].info()), shard=None)
+    if request.command != "run":
+        raise UsageError(f"{shards[0].folder} is a shard of a gate\n  → demeanor gate --shard DIR joins and decides it")
+    config = config.at_night() if request.kind == "nightly" else config
+    results = args.results or config.root / config.results
+    catalog = Catalog(config=config, environ=os.environ)
+    paths = [str(config.root / path) for path in request.paths]
+    evals = collect_evals(config, paths)
+    plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
+    collection = compare_collection(config, evals, paths, os.environ, results)
+    joined = join_shards(shards, plan, config, results)
+    with open_project_history(config, os.environ, results=results, reading=False) as history:
+        sync_run(history.database, joined.folder)
+    if (captures := open_capture_store(config)) is not None:
+        publish(captures, joined.folder, joined.folder.records())
+    report = make_report(joined.result, collection=collection)
+    report = conclude(catalog, joined.result, report, environ=os.environ)
+    print(terminal_report(report, screen_of(sys.stdout)), end="")
+    return report.exit_code
 
 
 def _copy(path: Path, history: SqlHistory) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+from demeanor.core.text.wording import one_line
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.verdict import Verdict
@@ -72,7 +73,7 @@ class RunInfo:
     def lost(self) -> tuple[str, ...]:
         """What is missing of its shards, in a sentence each. While trials are missing, it is not accepted."""
         found = self.arguments.get("lost")
-        return tuple(map(str, found)) if isinstance(found, list) else ()
+        return tuple(one_line(str(part)) for part in found) if isinstance(found, list | tuple) else ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

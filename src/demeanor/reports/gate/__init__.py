@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         make_gate_report as make_gate_report,
         make_gate_state as make_gate_state,
         require_removed as require_removed,
+        run_rounds as run_rounds,
     )
 
 __getattr__ = lazy_names(
@@ -27,7 +28,7 @@ __getattr__ = lazy_names(
         "report": "GATE_DOCUMENT GateReport",
         "rounds": (
             "GateState final_exit_code gate_decisions gate_files gate_notes make_gate_report make_gate_state "
-            "require_removed"
+            "require_removed run_rounds"
         ),
     },
 )

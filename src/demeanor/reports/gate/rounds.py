@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TypedDict
 
 from demeanor.config import Config
 from demeanor.core.text.codec import encode
 from demeanor.core.text.wording import count
 from demeanor.core.trees.git import unusable_base
-from demeanor.core.values.errors import UnknownName
+from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import KeptDecision, RunCell
@@ -42,7 +43,16 @@ from demeanor.reports.gate.cells_before import GateScope, unjudged_cells
 from demeanor.reports.gate.render import gate_markdown
 from demeanor.reports.gate.report import GATE_DOCUMENT, GateReport, gate_report
 from demeanor.reports.gate.unknown import unknown
-from demeanor.reports.run import Collection, RunReport, since_commit, since_night
+from demeanor.reports.run import (
+    Collection,
+    JoinedRun,
+    RunReport,
+    find_shards,
+    join_shards,
+    require_command,
+    since_commit,
+    since_night,
+)
 from demeanor.results import (
     CountedNights,
     baselines_of,
@@ -53,11 +63,24 @@ from demeanor.results import (
     lost_calibrations,
     manual_promotion,
     night_filter,
+    open_project_history,
     promoted_by_hand,
     recent_cells,
     uncalibrated,
 )
-from demeanor.runner import DEFAULT_TIMEOUT, Catalog, collect_evals, eval_paths, plan_evals, select_evals
+from demeanor.runner import (
+    DEFAULT_TIMEOUT,
+    UI,
+    Catalog,
+    RunResult,
+    collect_evals,
+    eval_paths,
+    execute,
+    plan_evals,
+    prepare,
+    select_evals,
+)
+from demeanor.store import sync_run
 
 
 @dataclass(kw_only=True)
@@ -340,6 +363,39 @@ class GateFiles(TypedDict):
 
     lead: str
     files: Mapping[str, str]
+
+
+def run_rounds(
+    catalog: Catalog, state: GateState, request: RunRequest, results: Path, *, ui: UI, shards: Path | None = None
+) -> RunResult:
+    """Run the trials of all rounds; with `shards`, the first one has been run by these. If a part of them is missing,
+    nothing more is run: the gate is undecided."""
+    if shards is None:
+        prepared = prepare(catalog, state.planned(), request, results, log=ui.log)
+        return execute(prepared, ui=ui, watch=state.watch, more=state.round)
+    joined = _joined(catalog, state, request, results, shards)
+    if joined.info.lost:
+        with open_project_history(catalog.config, catalog.environ, results=results, reading=False) as history:
+            sync_run(history.database, joined.folder)
+        return replace(joined.result, plan=state.planned(), stopped=f"stopped: {joined.info.lost[0]}")
+    request = replace(request, seed=joined.info.seed)
+    prepared = prepare(catalog, state.planned(), request, joined.folder, info=joined.info, log=ui.log)
+    return execute(prepared, ui=ui, watch=state.watch, more=state.round)
+
+
+def _joined(catalog: Catalog, state: GateState, request: RunRequest, results: Path, folder: Path) -> JoinedRun:
+    """The run with the first round, whose results the state then has."""
+    found = find_shards([folder])
+    if not found:
+        raise BadInput("contains no shard", where=folder, remedy="run them first: demeanor gate --shard K/N")
+    require_command(found, request, "join it with: demeanor store import DIR")
+    joined = join_shards(found, state.plan, catalog.config, results)
+    for cell in joined.plan.cells:
+        state.asked[cell.id] = max(state.asked.get(cell.id, 0), len(cell.trials))
+    for record in joined.folder.records():
+        if record.final:
+            state.note(record)
+    return joined
 
 
 def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:

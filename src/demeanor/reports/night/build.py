@@ -84,10 +84,13 @@ def night_report(
         for name, rows in found.items()
     )
     decided = [row for one in subjects for row in one.rows if row.decision is not None]
+    missing = any(row.tonight.missing for row in decided)
+    lost = tuple(dict.fromkeys(part for run in tonight.runs for part in run.info.lost)) if missing else ()
+    verdict = _VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided")
     return NightReport(
         run=nights[-1].info,
-        verdict=_VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided"),
-        reason=_reason(decided),
+        verdict="undecided" if lost and verdict == "accepted" else verdict,
+        reason=" · ".join((*lost, _reason(decided))),
         nights=tuple(nights),
         subjects=subjects,
         batch=_batch(found, subjects, runs) if len(subjects) > 1 else None,

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     )
     from demeanor.reports.run.plan import plan_json as plan_json, plan_text as plan_text
     from demeanor.reports.run.report import Collection as Collection, RunReport as RunReport
+    from demeanor.reports.run.shards import (
+        JoinedRun as JoinedRun,
+        find_shards as find_shards,
+        join_shards as join_shards,
+        planned_shard as planned_shard,
+        require_command as require_command,
+        run_shard as run_shard,
+    )
     from demeanor.reports.run.terminal import (
         cell_text as cell_text,
         details as details,
@@ -38,6 +46,7 @@ if TYPE_CHECKING:
     from demeanor.reports.run.to_json import json_pieces as json_pieces, json_report as json_report
     from demeanor.reports.run.workflow import (
         append_step_summary as append_step_summary,
+        conclude as conclude,
         make_report as make_report,
         publish as publish,
         run_and_report as run_and_report,
@@ -52,8 +61,9 @@ __getattr__ = lazy_names(
         "phrases": "LAYERS MEANINGS POLICIES ROUGH held_by_layer known_bad policy_word",
         "plan": "plan_json plan_text",
         "report": "Collection RunReport",
+        "shards": "JoinedRun find_shards join_shards planned_shard require_command run_shard",
         "terminal": "cell_text details exit_lines terminal_report",
         "to_json": "json_pieces json_report",
-        "workflow": "append_step_summary make_report publish run_and_report",
+        "workflow": "append_step_summary conclude make_report publish run_and_report",
     },
 )

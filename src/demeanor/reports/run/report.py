@@ -150,6 +150,9 @@ def run_report(
         by_cell.setdefault(record.cell, []).append(record)
     cells = tuple(_cell_report(cell, tuple(by_cell.get(cell.id, ())), decide, root) for cell in plan.cells)
     code = exit_code(cell.decision for cell in cells)
+    lost = run.lost if any(cell.tally.missing for cell in cells) else ()
+    if lost and code is ExitCode.ACCEPTED:
+        code = ExitCode.UNDECIDED
     return RunReport(
         run=run,
         cells=cells,
@@ -158,7 +161,9 @@ def run_report(
         exit_code=ExitCode.INTERRUPTED if interrupted else code,
         seconds=seconds,
         folder=_shown(Path(folder), root) if folder else "",
-        notes=tuple(dict.fromkeys((*notes, *price_notes(note for cell in cells for note in _notes(cell.records))))),
+        notes=tuple(
+            dict.fromkeys((*lost, *notes, *price_notes(note for cell in cells for note in _notes(cell.records))))
+        ),
         collection=collection,
     )
 

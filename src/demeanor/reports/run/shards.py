@@ -32,6 +32,7 @@ SHARDS = "shards"
 """The folder of shards in a results folder."""
 
 _MAY_DIFFER = ("shard", "jobs", "timeout", "budget_usd", "budget_tokens", "agent_debug", "build", "fail_fast")
+_CHOICE = ("paths", "subjects", "model", "names", "keyword", "suites", "policy", "env", "faults")
 _NAMED = 5
 
 
@@ -138,14 +139,16 @@ def find_shards(paths: Iterable[Path]) -> list[RunFolder]:
     return sorted((folder for folder in folders if folder.info().is_shard), key=lambda one: _shard(one).number)
 
 
-def require_command(shards: Sequence[RunFolder], command: str, remedy: str) -> RunRequest:
-    """The request of the run that these shards are of; raises BadInput if they are of another command, or of several
-    runs."""
-    request = _same_run(shards)
-    if request.command != command:
-        what = "demeanor gate" if request.command == "gate" else "demeanor run or nightly"
-        raise BadInput(f"is a shard of `{what}`", where=shards[0].folder, remedy=remedy)
-    return replace(request, shard=None)
+def require_command(shards: Sequence[RunFolder], request: RunRequest, remedy: str) -> None:
+    """Refuse shards of several runs, of another command than that of a request, and of other evals or subjects."""
+    theirs = _same_run(shards)
+    if theirs.command != request.command:
+        raise BadInput(f"is a shard of `demeanor {theirs.command}`", where=shards[0].folder, remedy=remedy)
+    for name in _CHOICE:
+        if getattr(theirs, name) != getattr(request, name):
+            ran, now = getattr(theirs, name), getattr(request, name)
+            problem = f"ran with {name} = {ran!r}, and here it is {now!r}"
+            raise BadInput(problem, where=shards[0].folder, remedy="give the same options as to the shards")
 
 
 def join_shards(shards: Sequence[RunFolder], plan: Plan, config: Config, results: Path) -> JoinedRun:
@@ -157,8 +160,8 @@ def join_shards(shards: Sequence[RunFolder], plan: Plan, config: Config, results
     chosen = _each_once(shards)
     whole = _whole_plan(chosen, plan, config)
     _require_same_versions(chosen, plan)
-    records, planned = _own_records(chosen)
-    lost = (*_lost(chosen, request.shard.of if request.shard else 0), *_in_no_shard(whole, planned))
+    attempts, planned = _own_attempts(chosen)
+    lost = tuple(_lost(chosen, _shard(chosen[0]).of)) or tuple(_in_no_shard(whole, planned))
     infos = [shard.info() for shard in chosen]
     folder = new_run(results, datetime.now(UTC))
     request = replace(request, shard=None, jobs=None, lost=lost)
@@ -167,8 +170,7 @@ def join_shards(shards: Sequence[RunFolder], plan: Plan, config: Config, results
     info = replace(infos[0], id=folder.folder.name, uid=uid, started=started, arguments=encode(request))
     folder.begin(info, whole)
     try:
-        for shard, own in reversed(records):
-            folder.take_over(own, shard)
+        folder.take_over(attempts)
     finally:
         folder.close()
     point_latest(folder.folder)
@@ -287,7 +289,7 @@ def _require_same_versions(shards: Sequence[RunFolder], plan: Plan) -> None:
     """Refuse shards that tried different versions of a cell, and evals that are other ones here."""
     versions: dict[str, tuple[tuple[str, ...], RunFolder]] = {}
     for shard in shards:
-        if edited := [trial for trial in stale_attempts(shard, plan, settings=False).attempts]:
+        if edited := list(stale_attempts(shard, plan, settings=False).attempts):
             raise BadInput(
                 f"the evals here are not those that the shards ran: {edited[0].rsplit('/', 2)[0]} was edited",
                 where=shard.folder,
@@ -304,18 +306,18 @@ def _require_same_versions(shards: Sequence[RunFolder], plan: Plan) -> None:
                 )
 
 
-def _own_records(
+def _own_attempts(
     shards: Sequence[RunFolder],
-) -> tuple[list[tuple[RunFolder, list[Record]]], set[tuple[str, str, int]]]:
-    """The attempts of each shard at its own trials, and which trials were planned in any shard. A trial that two
-    shards have counts in the first of them."""
+) -> tuple[list[tuple[RunFolder, Record]], set[tuple[str, str, int]]]:
+    """The attempts at the trials of each shard, in the order in which they ended, and which trials were planned. A
+    trial that two shards have counts in the first of them."""
     taken: set[tuple[str, str, int]] = set()
-    found = []
+    attempts = []
     for shard in shards:
         own = {(str(cell["eval"]), str(cell["subject"]), n) for cell in shard.cells() for n in cell.get("numbers", ())}
-        found.append((shard, [record for record in shard.records() if _key(record) in own - taken]))
+        attempts += [(shard, record) for record in shard.records() if _key(record) in own and _key(record) not in taken]
         taken |= own
-    return found, taken
+    return sorted(attempts, key=lambda attempt: attempt[1].ended), taken
 
 
 def _lost(shards: Sequence[RunFolder], of: int) -> Iterator[str]:
@@ -329,8 +331,8 @@ def _lost(shards: Sequence[RunFolder], of: int) -> Iterator[str]:
 
 
 def _in_no_shard(plan: Plan, planned: Collection[tuple[str, str, int]]) -> Iterator[str]:
-    """Says which trials no shard was to run, though all are there."""
+    """Of which cells there are trials that no shard was to run, though all shards are there."""
     left = {trial.cell for trial in plan.trials() if (trial.eval.name, str(trial.subject), trial.number) not in planned}
     if left:
         names = ", ".join(sorted(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
-        yield f"no shard that is here was to run all trials of {names}"
+        yield f"no shard ran some trials of {names}: the shards had different histories"

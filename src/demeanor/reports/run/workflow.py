@@ -50,9 +50,16 @@ def run_and_report(
         prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
     report = make_report(result, collection=collection, notes=stale.notes)
+    return conclude(catalog, result, report, environ=environ, junit=junit)
+
+
+def conclude(
+    catalog: Catalog, result: RunResult, report: RunReport, *, environ: Mapping[str, str], junit: Path | None = None
+) -> RunReport:
+    """The report with what is left to say at the end of a run; tells the hooks, and writes the report files."""
     if result.stopped and report.exit_code is ExitCode.ACCEPTED and any(cell.tally.missing for cell in report.cells):
         report = replace(report, exit_code=ExitCode.UNDECIDED)
-    notes = (*_recorded(catalog.config, report, plan), *tell_decisions(_decisions(report)))
+    notes = (*_recorded(catalog.config, report, result.plan), *tell_decisions(_decisions(report)))
     report = replace(report, notes=(*report.notes, *notes))
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report

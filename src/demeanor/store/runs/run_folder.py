@@ -193,10 +193,12 @@ class RunFolder:
         """Store the record of an attempt whose files are in another folder."""
         self._append(record)
 
-    def take_over(self, records: Sequence[Record], shard: RunFolder) -> None:
-        """Copy attempts of a shard of this run, with all that is stored of them."""
-        shutil.copytree(shard.folder, self.folder, ignore=partial(_not_of_trials, shard.folder), dirs_exist_ok=True)
-        for record in records:
+    def take_over(self, attempts: Sequence[tuple[RunFolder, Record]]) -> None:
+        """Copy attempts from the folders of shards of this run, with all that is stored of them."""
+        for shard in reversed(dict.fromkeys(shard for shard, _ in attempts)):
+            ignore = partial(_not_of_trials, shard.folder)
+            shutil.copytree(shard.folder, self.folder, ignore=ignore, dirs_exist_ok=True)
+        for shard, record in attempts:
             packed = shard.packed_capture(record)
             position = None if packed is None else self._captures.append_packed(packed)
             self._append(replace(record, folder=_attempt_folder(record), capture=position))
@@ -245,7 +247,7 @@ def _attempt_folder(record: Record) -> str:
 
 
 def _not_of_trials(run: Path, folder: str, names: list[str]) -> list[str]:
-    """The files of a run that belong to no trial. Links too: the run may be from a machine that someone else controls."""
+    """The files of a run that belong to no trial, and links: a machine that someone else controls may have made it."""
     modes = {name: (Path(folder) / name).lstat().st_mode for name in names}
     kept = {name for name, mode in modes.items() if stat.S_ISDIR(mode) or (stat.S_ISREG(mode) and Path(folder) != run)}
     return [name for name in names if name not in kept]

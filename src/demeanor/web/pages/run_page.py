@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.core.values.errors import UsageError
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.notes import TrialNote
 from demeanor.core.values.policy import Policy
@@ -87,7 +88,9 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
     page, pages = _page_number(query, len(chosen), PAGE)
     shown = chosen[(page - 1) * PAGE : page * PAGE]
     trials = outcomes(history, run.name, [(line.cell.eval, line.cell.subject) for line in shown])
+    lost = run.info.lost if any(line.cell.missing for line in lines) else ()
     code = exit_code(line.decision for line in lines)
+    code = ExitCode.UNDECIDED if lost and code is ExitCode.ACCEPTED else code
     spent, _, _ = total(line.cell.spent for line in lines if line.cell.attempts)
     evals, _ = context.evals()
     return {
@@ -97,7 +100,7 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
         "found": len(chosen),
         "cells": len(lines),
         "code": int(code),
-        "meaning": MEANINGS.get(code, ""),
+        "meaning": ": ".join((MEANINGS.get(code, ""), *lost)),
         "counts": {name: sum(line.status == name for line in lines) for name in STATUSES[:5]},
         "voided": sum(line.cell.voided for line in lines),
         "spent": spent,
