@@ -41,6 +41,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Read all files first, then add them to the history; publish the captures of runs."""
+    from demeanor.reports.run import find_shards
     from demeanor.results import open_project_history
     from demeanor.runner import Catalog
     from demeanor.store import (
@@ -53,8 +54,6 @@ def run(args: argparse.Namespace) -> ExitCode:
         read_imports,
         write_imports,
     )
-
-    from demeanor.reports.run import find_shards
 
     config = load_config(args)
     if shards := find_shards(args.paths):

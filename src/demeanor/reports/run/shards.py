@@ -68,7 +68,8 @@ class ShardResult:
         ended = self.passed + self.failed + self.voided
         run = f"{ended} of its {count(self.trials, 'trial')}" if ended < self.trials else count(self.trials, "trial")
         lines = [
-            f"shard {self.shard}: {run} of {self.whole}: {self.passed} passed, {self.failed} failed, {self.voided} void",
+            f"shard {self.shard}: {run} of {self.whole}",
+            f"{self.passed} passed, {self.failed} failed, {self.voided} void",
             "no verdict: that is decided when all shards are joined",
             f"kept in   {self.folder}",
             *(f"note      {note}" for note in self.notes),
@@ -97,14 +98,15 @@ def planned_shard(
 ) -> tuple[Plan, RunRequest]:
     """The plan of a shard, and the request with the seed that all shards share; those of an `earlier` part, if it is
     continued: the history may have changed since then."""
-    if request.shard is None:
+    shard = request.shard
+    if shard is None:
         return plan, request
     if earlier is not None:
         return _plan_of_folder(earlier, plan), request
     if request.seed is None:
         request = replace(request, seed=_seed_of(catalog.config.root))
-    costs = trial_costs(plan, catalog.config, catalog.environ, results) if request.shard.of > 1 else {}
-    return shard_of(plan, request.shard, costs, request.seed or 0), request
+    costs = trial_costs(plan, catalog.config, catalog.environ, results) if shard.of > 1 else {}
+    return shard_of(plan, shard, costs, request.seed or 0), request
 
 
 def run_shard(
