@@ -12,6 +12,7 @@ from tests.helpers.project import Project
 from tests.helpers.versions import Versions
 
 ALWAYS = '@eval_test(ALWAYS_PASSES, prompt="Write out.txt, always.")'
+USUALLY = '@eval_test(USUALLY_PASSES, prompt="Write out.txt, usually.")'
 EVALS = f"""\
 from demeanor import ALWAYS_PASSES, USUALLY_FAILS, USUALLY_PASSES, eval_test
 
@@ -24,6 +25,11 @@ def always(rig, result):
 @eval_test(ALWAYS_PASSES, prompt="Write out.txt, with a token.", requires_env=["TOKEN"])
 def needy(rig, result):
     assert rig.workspace["out.txt"].text == "hi"
+
+
+{USUALLY}
+def usually(rig, result):
+    assert rig.workspace["out.txt"].text == "hi"
 """
 SECOND = '\n[agents.second]\nadapter = "command"\ncommand = ["./bin/agent", "{prompt}"]\nenv = { COUNT = "%s" }\n'
 TWO, ONE = 'subjects = ["writer", "second"]', 'subjects = ["writer"]'
@@ -31,7 +37,7 @@ TWO, ONE = 'subjects = ["writer", "second"]', 'subjects = ["writer"]'
 
 @pytest.fixture(scope="module")
 def shared_versions(tmp_path_factory: pytest.TempPathFactory) -> Versions:
-    """A project with nine good nights of two evals on two subjects."""
+    """A project with nine good nights of three evals on two subjects."""
     made = Versions(Project(tmp_path_factory.mktemp("cells") / "project"))
     made.project.env["TOKEN"] = "set"
     made.evals.write_text(EVALS)
@@ -89,8 +95,16 @@ def edit(versions: Versions, path: str, old: str, new: str) -> None:
             {"always/second"},
             "always/second",
         ),
+        (
+            "evals/eval_a.py",
+            USUALLY,
+            USUALLY.replace(")", ', requires_env=["OTHER"])'),
+            {},
+            {"usually/writer", "usually/second"},
+            "usually",
+        ),
     ],
-    ids=["fails", "usually", "subject", "key subject", "variable missing", "variable added", "own subjects"],
+    ids=["fails", "usually", "subject", "key subject", "variable missing", "variable added", "own subjects", "edit"],
 )
 def test_what_the_nights_judged_and_the_gate_does_not_must_be_accepted_by_name(
     versions: Versions, path: str, old: str, new: str, env: dict[str, str], names: set[str], accepted: str
@@ -102,6 +116,15 @@ def test_what_the_nights_judged_and_the_gate_does_not_must_be_accepted_by_name(
     if accepted:
         code, found = gate(versions, "--accept-removed", accepted, **env)
         assert (code, found["unjudged"]) == (0, {})
+
+
+def test_an_eval_outside_of_the_paths_is_gone_whatever_its_policy(versions: Versions) -> None:
+    """As if its file were removed: the change moves the paths of the configuration away from it."""
+    edit(versions, "demeanor.toml", TWO, f'{TWO}\npaths = ["others"]')
+    versions.project.write(others__eval_b_py=EVALS.partition("\n\n\n")[0] + EVALS[EVALS.index(f"\n\n\n{ALWAYS}") :])
+    edit(versions, "others/eval_b.py", "def usually", "def other")
+    code, found = gate(versions)
+    assert (code, set(found["unjudged"])) == (3, {"usually"})
 
 
 def test_what_an_earlier_change_gave_up_is_not_missed_again(versions: Versions) -> None:
@@ -141,6 +164,13 @@ def test_in_ci_a_gate_that_can_not_compare_is_undecided(versions: Versions, monk
     for ci, code in (("", 0), ("true", 3)):
         done = versions.project.demeanor("gate", CI=ci, COLUMNS="200", **lost)
         assert (done.returncode, "the history has no night → restore it" in done.stdout) == (code, bool(ci))
+    versions.git("switch", "--quiet", "main")
+    edit(versions, "demeanor.toml", TWO, f'{TWO}\nstore = "results/nowhere.db"')
+    versions.commit()
+    versions.git("switch", "--quiet", "-c", "without")
+    edit(versions, "demeanor.toml", '\nstore = "results/nowhere.db"', '\nresults = "others"')
+    code, found = gate(versions, CI="true")
+    assert (code, len(found["unknown"])) == (3, 1), "the change takes the setting away"
     monkeypatch.setattr(versions.project, "folder", clone)
     for ci, code in (("", 0), ("true", 3)):
         found = gate(versions, CI=ci, GITHUB_ACTIONS=ci)

@@ -35,8 +35,8 @@ class GateScope:
     others: Collection[str]
     """The names of the evals that do not match, or that are known to be removed."""
 
-    every_policy: bool
-    """Whether it judges USUALLY_PASSES evals too, whether the change edits them or not."""
+    gated: Collection[str]
+    """The names of the evals that it judges: by their policy, or because the change adds or edits them."""
 
     every_path: bool
     """Whether the evals of all paths were collected."""
@@ -61,7 +61,7 @@ def unjudged_cells(
         policy = before.get(name, cell.policy)
         if name in lowered or name in scope.others or policy is USUALLY_FAILS:
             continue
-        if policy is not ALWAYS_PASSES and not scope.every_policy:
+        if policy is not ALWAYS_PASSES and name in now and name not in scope.gated:
             continue
         nights = f"judged in {count(len({one.run for one in cells}), 'night')} of the last week"
         if name not in now:
@@ -111,12 +111,18 @@ def _had_subject(subject: str, cell: RunCell, config: Config, base: Edits) -> bo
     """Whether the gate judged a subject of a night at the base commit. One that no configuration names was chosen by
     the eval itself."""
     top = _top(config.root)
-    then = None if top is None or base.base is None else _config_at(top, base.base, config)
+    then = config_before(config, base)
     if top is None or then is None:
         return subject not in config.nightly.subjects
     night = _config_at(top, cell.commit or base.base or "", config)
     named = {*_named(then), *(_named(night) if night is not None else ())}
     return subject in _key(then) or (subject not in named and not then.gate.subjects)
+
+
+def config_before(config: Config, base: Edits) -> Config | None:
+    """The configuration at the base commit; None if it can't be read."""
+    top = _top(config.root)
+    return None if top is None or base.base is None else _config_at(top, base.base, config)
 
 
 def _key(config: Config) -> Collection[str]:

@@ -293,7 +293,7 @@ def make_gate_state(
     scope = GateScope(
         evals=matching,
         others={*collection.removed, *(one.name for one in every)} - {one.name for one in matching},
-        every_policy=chosen.issuperset(one.name for one in matching),
+        gated={*chosen, *edited},
         every_path=not request.paths,
         every_subject=every_subject,
         judged={

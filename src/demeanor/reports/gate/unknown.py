@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from demeanor.config import Config
 from demeanor.define import Edits
+from demeanor.reports.gate.cells_before import config_before
 from demeanor.results import CountedNights, nightly_workflows
 
 _FULL_CLONE = {
@@ -20,7 +21,8 @@ _HISTORY = "restore it before the gate as `demeanor help ci` shows, or run the n
 def unknown(config: Config, environ: Mapping[str, str], base: Edits, nights: CountedNights) -> tuple[str, ...]:
     """What the gate does not know, each with the line that repairs the workflow; nothing outside of CI.
 
-    A history is missed only where there should be one: it is configured, or the base commit has a workflow for nights.
+    A history is missed only where there should be one: it is configured, now or at the base commit, or that commit has
+    a workflow for nights.
     """
     if not environ.get("CI"):
         return ()
@@ -37,5 +39,6 @@ def unknown(config: Config, environ: Mapping[str, str], base: Edits, nights: Cou
 
 def _expected(config: Config, environ: Mapping[str, str], base: Edits) -> bool:
     """Whether there should be a history with nights."""
-    configured = environ.get("DEMEANOR_STORE") or config.store
+    before = config_before(config, base)
+    configured = environ.get("DEMEANOR_STORE") or config.store or (before is not None and before.store)
     return bool(configured or nightly_workflows(config.root, base.base or "HEAD"))
