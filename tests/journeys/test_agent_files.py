@@ -76,3 +76,21 @@ def test_a_program_that_can_not_be_known_is_said_to_be_unknown(agent: Project) -
     config = agent.folder / "demeanor.toml"
     config.write_text(config.read_text() + 'version_command = ["echo", "1.2"]\n')
     assert "." not in fingerprint(agent, "--subject", "elsewhere")
+
+
+def test_what_a_shell_or_an_interpreter_starts_is_unknown(agent: Project) -> None:
+    """But for code that the configuration has, which names no script."""
+    config = agent.folder / "demeanor.toml"
+    commands = {
+        "inline": ["sh", "-c", "printf hi > out.txt", "{prompt}"],
+        "script": ["sh", "-c", "printf hi > out.txt; command -v agent", "{prompt}"],
+        "module": ["python3", "-m", "this", "{prompt}"],
+    }
+    tables = [f'[agents.{name}]\nadapter = "command"\ncommand = {words}\n' for name, words in commands.items()]
+    config.write_text(config.read_text() + "".join(tables))
+    words = [word for name in commands for word in ("--subject", name)]
+    path = f"{agent.folder.parent / 'elsewhere'}:{agent.env['PATH']}"
+    done = agent.demeanor("run", *words, "--trials", "1", "--json", PATH=path)
+    records = [record for cell in json.loads(done.stdout)["cells"] for record in cell["records"]]
+    unknown = {record["subject"]: record["fingerprint"].endswith(".?") for record in records}
+    assert unknown == {"inline": False, "script": True, "module": True}

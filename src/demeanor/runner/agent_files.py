@@ -9,10 +9,12 @@ edited agent for an unchanged one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b, file_digest
 from pathlib import Path
+from shutil import which
 
 from demeanor.agents import PACKAGE_ROOT, environment_of
 from demeanor.config import Config
@@ -29,6 +31,12 @@ _LEFT_OUT = {*CACHES, ".git", ".demeanor"}
 _MOST_FILES = 5_000
 _MOST_BYTES = 64 * 2**20
 _ELF = b"\x7fELF"
+_LAUNCHER = re.compile(
+    r"(ba|da|z|k|fi)?sh|python[\d.]*|node(js)?|deno|bunx?|npx|npm|pnpm|yarn|uvx?|pipx|poetry|ruby|perl|php|java|dotnet"
+    r"|env|make|docker|podman|ssh|timeout|nice|sudo"
+)
+_INLINE = re.compile(r"-[a-z]*c")
+_WORD = re.compile(r"[\w./+-]+")
 
 
 @dataclass(kw_only=True)
@@ -51,12 +59,12 @@ class AgentFiles:
         key = (agent.name, *paths)
         if key not in self._known:
             try:
-                self._known[key] = self._identity(agent, paths, confined=confined)
+                self._known[key] = self._identity(agent, words, paths, confined=confined)
             except OSError:
                 self._known[key] = UNKNOWN
         return self._known[key]
 
-    def _identity(self, agent: Agent, paths: Iterable[str], *, confined: bool) -> str:
+    def _identity(self, agent: Agent, words: Sequence[str], paths: Iterable[str], *, confined: bool) -> str:
         existing = [path for path in map(Path, paths) if path.exists()]
         own = [path for path in existing if path.resolve().is_relative_to(self.root)]
         if own:
@@ -68,8 +76,8 @@ class AgentFiles:
         if str(program).startswith(PACKAGE_ROOT):
             return ""
         if environment := environment_of(program):
-            return _short(_packages(environment))
-        return _short(program.read_bytes()) if _is_binary(program) else UNKNOWN
+            return UNKNOWN if _has_links(environment) else _short(_packages(environment))
+        return UNKNOWN if _runs_others(words) or not _is_binary(program) else _short(program.read_bytes())
 
     def _digest(self, own: Iterable[Path]) -> str:
         """The content of files and folders of the project, and of its lock files."""
@@ -120,6 +128,24 @@ def _packages(environment: Path) -> bytes:
     """The names and versions of the packages in a Python environment."""
     found = environment.glob("lib/python*/site-packages/*.dist-info")
     return "\n".join(sorted(path.name for path in found)).encode()
+
+
+def _has_links(environment: Path) -> bool:
+    """Whether a package in a Python environment is a link to its sources, which change without its version."""
+    noted = environment.glob("lib/python*/site-packages/*.dist-info/direct_url.json")
+    return any('"editable": true' in path.read_text("utf-8", "replace") for path in noted)
+
+
+def _runs_others(words: Sequence[str]) -> bool:
+    """Whether a program only starts others, of which nothing is known. The code that a shell is told to run is known as
+    settings; it is enough if it names no other such program, nor a script."""
+    program, option, code = (*words, "", "")[:3]
+    if not _LAUNCHER.fullmatch(Path(program).name):
+        return False
+    if not Path(program).name.endswith("sh") or not _INLINE.fullmatch(option):
+        return True
+    named = filter(None, map(which, _WORD.findall(code)))
+    return any(_LAUNCHER.fullmatch(Path(path).name) or not _is_binary(Path(path)) for path in named)
 
 
 def _is_binary(program: Path) -> bool:
