@@ -104,6 +104,23 @@ def test_a_no_that_could_still_have_changed_stays_void_and_is_kept():
     assert verdict(YES, **TROUBLE) == Void(cause=VoidCause.RATE_LIMIT, detail="429 until the end")
 
 
+def test_a_check_that_breaks_on_what_broke_off_is_kept_too():
+    """So that an agent that crashes the check, or hides its calls, gets no second attempt; a broken eval has no say."""
+
+    def breaks(rig, result):
+        raise KeyError("x")
+
+    for check, known in ((breaks, {}), (UNKNOWN, {"gaps": ("cut",)})):
+        found = verdict(check, **TROUBLE, **known)
+        assert isinstance(found, Void)
+        assert found.cause is VoidCause.RATE_LIMIT
+        assert found.refuted
+    broken = judge(
+        evidence("Done.", after={"a": ""}, **TROUBLE), eval_with(breaks), no_command, find_blame=lambda *_: "eval"
+    )
+    assert broken == Void(cause=VoidCause.RATE_LIMIT, detail="429 until the end")
+
+
 def test_nothing_is_asked_about_an_agent_that_did_nothing():
     """A provider that fails at the first request says nothing about the agent, so that the trial is tried again."""
     found = verdict(NO, events=(), **{**TROUBLE, "after": {}})

@@ -11,6 +11,7 @@ from demeanor.core.values.messages import Message, Opaque, Text, Tool, ToolCall
 from demeanor.core.values.trajectory import Said
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.observe import observe
+from tests.judge.helpers import tree
 from tests.observe.test_observation import WRITE, capture, exchange
 
 CALL = {"id": "c2", "type": "function", "function": {"name": "rm", "arguments": "{}"}}
@@ -67,3 +68,24 @@ def test_calls_may_be_in_the_text_where_no_tool_is_declared() -> None:
     assert "no request declares a tool" in gap
     assert not observe(capture(bare, log=(Said(turn=1, text="Done."),)), {}).trajectory.call_gaps
     assert not observe(capture(exchange(1, WRITE)), {}).trajectory.call_gaps
+
+
+@pytest.mark.parametrize(
+    ("after", "calls", "known"),
+    [
+        ({"own.txt": "new"}, (), False),
+        ({"kept.txt": "other"}, (), False),
+        ({"kept.txt": "", ".gitignore": "*.log", ".git/index": "2", "own.txt": "new"}, (), True),
+        ({}, (ToolCall(id="c1", name="read_file", arguments={"path": "kept.txt"}),), False),
+        ({}, (ToolCall(id="c1", name="shell", arguments={"command": "make"}),), True),
+        ({}, (WRITE,), True),
+    ],
+)
+def test_a_change_that_no_call_explains_was_made_by_one_that_was_not_seen(
+    after: dict[str, str], calls: tuple[ToolCall, ...], known: bool
+) -> None:
+    """An agent may declare a tool for show, and do its work with others."""
+    before = tree({"kept.txt": "", ".gitignore": "", ".git/index": "1"})
+    after = {**dict.fromkeys((".gitignore", ".git/index"), ""), **after}
+    seen = capture(exchange(1, *calls, Text(text="Done.")), before=before, after=tree(after))
+    assert (observe(seen, {}).trajectory.call_gaps == ()) is known

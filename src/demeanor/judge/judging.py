@@ -44,7 +44,11 @@ def judge(
     """
     if evidence.trouble is not None:
         return _broken_off(
-            evidence, evidence.trouble, lambda seen, judge: ask(seen, eval, run_command, judge), ask_judge
+            evidence,
+            evidence.trouble,
+            lambda seen, judge: ask(seen, eval, run_command, judge),
+            ask_judge,
+            lambda number: find_blame(eval, number, run_command),
         )
     findings = list(_without_checks(evidence))
     troubles: list[tuple[VoidCause, str]] = []
@@ -67,12 +71,18 @@ def judge(
     return _verdict(tuple(findings))
 
 
-def _broken_off(evidence: Evidence, trouble: tuple[VoidCause, str], ask: _Ask, ask_judge: AskJudge) -> Verdict:
+def _broken_off(
+    evidence: Evidence,
+    trouble: tuple[VoidCause, str],
+    ask: _Ask,
+    ask_judge: AskJudge,
+    blame: Callable[[int], Blame],
+) -> Verdict:
     """The verdict of a trial that something outside the agent broke off: void, but only if it could still have passed.
 
     An agent can bring most troubles about. So a no that nothing could have changed any more is a fail: a call that must
-    not happen, a leak, a request that was refused. Any other no, such as that of a file that is not as it should be, is
-    kept with the void, so that the trial is not tried again.
+    not happen, a leak, a request that was refused. Any other answer but yes, such as that of a file that is not as it
+    should be, or on which the check crashes, is kept with the void, so that the trial is not tried again.
     """
     cause, detail = trouble
     certain = [*_without_checks(evidence)]
@@ -80,13 +90,23 @@ def _broken_off(evidence: Evidence, trouble: tuple[VoidCause, str], ask: _Ask, a
         certain += _noes(ask(unfinished(evidence, f"the trial broke off, {cause}: {detail}"), no_judge))
     if certain:
         return Fail(findings=(*certain, _unasked("trial", cause, detail)))
-    noes = _noes(ask(replace(evidence, trouble=None), ask_judge)) if evidence.ends and _has_acted(evidence) else []
-    return Void(cause=cause, detail=detail, findings=tuple(noes))
+    acted = evidence.ends and _has_acted(evidence)
+    answers = ask(replace(evidence, trouble=None), ask_judge) if acted else ()
+    return Void(cause=cause, detail=detail, findings=tuple(_not_satisfied(answers, blame)))
 
 
 def _noes(answers: Iterable[CheckAnswer]) -> list[Finding]:
     findings = (_with_printed(answer.finding, answer) for answer in answers if answer.finding is not None)
     return [finding for finding in findings if finding.answer == "no"]
+
+
+def _not_satisfied(answers: Iterable[CheckAnswer], blame: Callable[[int], Blame]) -> Iterator[Finding]:
+    """What the checks say that don't say yes; the crash of one that is broken says nothing."""
+    for number, answer in enumerate(answers):
+        if answer.finding is not None and answer.finding.answer != "yes":
+            yield _with_printed(answer.finding, answer)
+        elif answer.crash is not None and (at_fault := blame(number)) != "eval":
+            yield _with_printed(_crashed(answer, at_fault), answer)
 
 
 def _has_acted(evidence: Evidence) -> bool:

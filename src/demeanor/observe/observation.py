@@ -20,7 +20,7 @@ from demeanor.observe.leaks import leak
 from demeanor.observe.mcp_calls import server_failure, servers, with_mcp_calls
 from demeanor.observe.merge import merge
 from demeanor.observe.prompt_text import prompt_text
-from demeanor.observe.unread import call_gaps, with_unusual_calls
+from demeanor.observe.unread import call_gaps, unexplained_change, with_unusual_calls
 
 _NO_EXCHANGES = "the gateway recorded no exchanges, and the agent's own log may not report sub-agents"
 
@@ -39,7 +39,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     trajectory = Trajectory(
         events=events,
         gaps=_gaps(capture),
-        call_gaps=call_gaps(capture.exchanges, capture.log, events),
+        call_gaps=(*call_gaps(capture.exchanges, capture.log, events), *unexplained_change(capture, events)),
         disagreements=disagreements,
         tools=tools,
         requests_told=capture.requests_told,

@@ -5,6 +5,8 @@ not read, so that each of them is a gap:
 - other answers (`n`, `candidateCount`) with calls, and all other answers that are streamed,
 - items of the provider's own tools, such as searches, code and MCP servers; `executed_tools` of openai-chat,
 - plain text, if no request declares a tool and no log was read.
+
+The workspace is evidence of its own: a file that was changed, though no call could have done that, is a gap too.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ from dataclasses import replace
 from typing import Any
 
 from demeanor.core.text.wording import one_line
+from demeanor.core.values.capture import Capture
 from demeanor.core.values.exchange import Exchange, Request, Response
 from demeanor.core.values.messages import Opaque, Part, ToolCall
-from demeanor.core.values.trajectory import Called, Event
+from demeanor.core.values.trajectory import Called, Event, Kind
 
 _LEGACY = "function_call"
 _CALLS = frozenset({"tool_calls", _LEGACY, "functionCall"})
 _EXECUTED = "executed_tools"
+_HARMLESS = frozenset({Kind.READ, Kind.SEARCH, Kind.FETCH, Kind.THINK})
 _NO_CALLS = frozenset({"compaction"})
 """Items without a canonical form that are no calls."""
 
@@ -42,6 +46,22 @@ def call_gaps(exchanges: Sequence[Exchange], log: Sequence[Event], events: Seque
     if exchanges and not declared and not log and not any(isinstance(event, Called) for event in events):
         gaps.append("no request declares a tool and no log of the agent was read: its calls may be in its text")
     return tuple(dict.fromkeys(gaps))
+
+
+def unexplained_change(capture: Capture, events: Sequence[Event]) -> Iterator[str]:
+    """Why there must have been calls that were not seen: a file of the start was changed, and no call could do that.
+
+    New files may be those that the agent keeps for itself; so may be changes of what git keeps, and of its exceptions.
+    """
+    if capture.then or any(isinstance(event, Called) and event.kind not in _HARMLESS for event in events):
+        return
+    for path, entry in capture.before.entries.items():
+        after = capture.after.entries.get(path)
+        if entry.same(after) or entry.kind == "folder" or ".git" in path.split("/") or path.endswith(".gitignore"):
+            continue
+        done = "deleted" if after is None else "changed"
+        yield f"{one_line(path, width=100)} was {done}, and no call that was seen could do that"
+        return
 
 
 def _with_calls(exchange: Exchange, response: Response, later: Sequence[Exchange]) -> Exchange:

@@ -189,9 +189,9 @@ class Void:
 
     @property
     def refuted(self) -> bool:
-        """Whether a check said no when the trial broke off. It is not tried again: the agent may have brought it about
-        after it saw that it would fail."""
-        return any(finding.answer == "no" for finding in self.findings)
+        """Whether a check did not say yes when the trial broke off. It is not tried again: the agent may have brought
+        that about after it saw that it would not pass."""
+        return any(finding.answer != "yes" for finding in self.findings)
 
     @property
     def reason(self) -> str:
