@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+from demeanor.core.trees.git import GitError, git as project_git
 from demeanor.core.trees.tree_io import scan
 from demeanor.core.values.errors import BadInput, WorldError
 from demeanor.core.values.scenario import Scenario
@@ -355,6 +356,25 @@ def test_bare_clones_keep_only_their_current_branch(tmp_path: Path, origin: Orig
     assert not has_object(made / "bare", origin.answer)
     assert git(made / "bare", "for-each-ref", "--format=%(refname)").split() == ["refs/heads/main", "refs/tags/v1"]
     assert git(made / "own", "for-each-ref", "--format=%(refname)").split() == ["refs/heads/feature"]
+
+
+def test_no_program_that_a_repository_of_the_template_names_is_run(tmp_path: Path, origin: Origin) -> None:
+    """A stranger's folder may contain one with hooks, and with settings for missing objects."""
+    ran, bare = tmp_path / "ran", tmp_path / "source/bare"
+    author_git(tmp_path, "clone", "-q", "--bare", str(origin.folder), str(bare))
+    author_git(bare, "update-ref", "refs/other/x", origin.old)
+    (bare / "hooks/reference-transaction").write_text(f"#!/bin/sh\ntouch {ran}\n")
+    (bare / "hooks/reference-transaction").chmod(0o755)
+    made = build_template(scenario(template=tmp_path / "source"), tmp_path / "made").folder
+    assert git(made / "bare", "for-each-ref", "--format=%(refname)", "refs/other") == ""
+    assert not ran.exists()
+
+    for setting in ("core.repositoryformatversion=1", "extensions.partialClone=origin", "remote.origin.url=ssh://x/y",
+                    "remote.origin.promisor=true", f"core.sshCommand=touch {ran}; false"):  # fmt: skip
+        author_git(bare, "config", *setting.split("=", 1))
+    with pytest.raises(GitError):
+        project_git(bare, "cat-file", "-e", "1" * 40, trusted=False)
+    assert not ran.exists()
 
 
 def test_worktrees_work_in_a_copy(tmp_path: Path, origin: Origin) -> None:

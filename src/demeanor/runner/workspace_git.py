@@ -10,6 +10,7 @@ import subprocess
 import zlib
 from pathlib import Path
 
+from demeanor.core.trees.git import WITHOUT_PROGRAMS, WITHOUT_REMOTES
 from demeanor.core.values.errors import WorldError
 from demeanor.core.values.verdict import VoidCause
 
@@ -165,7 +166,8 @@ def _has_commit(git_dir: Path) -> bool:
 
 
 def _git(folder: Path, *arguments: str) -> str:
-    """Run git without the host's configuration files and variables such as GIT_DIR; returns its output."""
+    """Run git without the host's configuration files and variables such as GIT_DIR, and without any program that a
+    repository of the template names; returns its output."""
     date = f"{EPOCH} +0000"
     env = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -175,11 +177,11 @@ def _git(folder: Path, *arguments: str) -> str:
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_AUTHOR_DATE": date,
         "GIT_COMMITTER_DATE": date,
+        **WITHOUT_REMOTES,
     }
+    command = ["git", *WITHOUT_PROGRAMS, *arguments]
     try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
-        )
+        done = subprocess.run(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except FileNotFoundError:
         raise WorldError(VoidCause.MISSING, "git is not installed; install it") from None
     if done.returncode != 0:

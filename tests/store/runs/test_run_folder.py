@@ -145,6 +145,7 @@ ARMED = (
     ".envrc", ".vscode/tasks.json", "a/.idea/workspace.xml", "a/.git/config", "b/.git", "bare/HEAD", ".GIT/config",
     "mise.toml", ".mise.toml", ".tool-versions", "a/conftest.py", ".vimrc", ".dir-locals.el", "Makefile", "a/CLAUDE.md",
     "node_modules/eslint/index.js", "eslint.config.mjs", "x.code-workspace", ".claude/settings.json", ".npmrc",
+    "setup.cfg", "pyproject.toml", "Cargo.toml", "build.gradle.kts", "x.csproj",
 )  # fmt: skip
 
 

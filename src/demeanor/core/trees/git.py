@@ -20,16 +20,23 @@ _HOOK_VARIABLES = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
 """Variables that git sets for hooks; they would redirect git to another repository or index."""
 
 
+WITHOUT_PROGRAMS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
+"""Options for a repository that a stranger has made, whose hooks and settings name programs that git would run."""
+
+WITHOUT_REMOTES = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+"""Variables for such a repository: git gets missing objects from a remote, by a program that its settings name."""
+
+
 class GitError(Exception):
     """A git command failed; the message is git's."""
 
 
-def git(folder: Path, *arguments: str, stdin: str | None = None) -> str:
-    """The output of a git command."""
+def git(folder: Path, *arguments: str, stdin: str | None = None, trusted: bool = True) -> str:
+    """The output of a git command. One that is not `trusted` is for a repository that a stranger has made."""
     try:
         end = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            env=git_environment(),
+            ["git", *(() if trusted else WITHOUT_PROGRAMS), "-C", str(folder), *arguments],
+            env={**git_environment(), **({} if trusted else WITHOUT_REMOTES)},
             input=stdin,
             capture_output=True,
             check=False,
@@ -64,10 +71,9 @@ def blob_contents(repository: Path, names: Sequence[str]) -> Iterator[tuple[str,
     with tempfile.TemporaryFile() as requests, tempfile.TemporaryFile() as answers:
         requests.write("".join(f"{name}\n" for name in names).encode())
         requests.seek(0)
-        command = ["git", f"--git-dir={repository.resolve()}", "cat-file", "--batch"]
-        end = subprocess.run(
-            command, stdin=requests, stdout=answers, stderr=subprocess.PIPE, env=git_environment(), check=False
-        )
+        command = ["git", *WITHOUT_PROGRAMS, f"--git-dir={repository.resolve()}", "cat-file", "--batch"]
+        env = {**git_environment(), **WITHOUT_REMOTES}
+        end = subprocess.run(command, stdin=requests, stdout=answers, stderr=subprocess.PIPE, env=env, check=False)
         answers.seek(0)
         for name in names:
             header = answers.readline().split()

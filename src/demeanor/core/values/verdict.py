@@ -89,15 +89,9 @@ class VoidCause(StrEnum):
 
     @property
     def agent_reachable(self) -> bool:
-        """Whether an agent could bring it about, so that no decision may rest on its not being a failure."""
-        return self not in {
-            VoidCause.MISSING,
-            VoidCause.HARNESS,
-            VoidCause.SETUP,
-            VoidCause.CASSETTE,
-            VoidCause.WORKER,
-            VoidCause.CANCELLED,
-        }
+        """Whether an agent could bring it about, so that no decision may rest on its not being a failure: it may ask
+        for what no cassette has, remove its own program, take the memory of its worker, or find a bug of ours."""
+        return self not in {VoidCause.SETUP, VoidCause.CANCELLED}
 
     @property
     def remedy(self) -> str:

@@ -94,7 +94,7 @@ def _extract(data: bytes, folder: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(data)) as tar:
         for member in tar:
             if member.isdir():
-                os.utime(folder / member.name, (member.mtime, member.mtime))
+                os.utime(folder / member.name, (member.mtime, member.mtime), follow_symlinks=False)
 
 
 def _paths(folder: Path, prefix: str, leave_out: Callable[[str], bool]) -> Iterator[str]:

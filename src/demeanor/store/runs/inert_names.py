@@ -12,12 +12,22 @@ _RUN = frozenset(
         "head", "git~1",  # a folder with HEAD can be a repository whatever its name is; `git~1` is `.git` on Windows
         "mise.toml", "mise.local.toml", "rust-toolchain", "rust-toolchain.toml",  # on entering a folder
         "makefile", "gnumakefile", "cmakelists.txt", "pylintrc", "mypy.ini", "node_modules", "session.vim",  # editors
+        "pyproject.toml", "setup.cfg", "tox.ini",  # they name hooks and plugins of linters, which editors start
+        "cargo.toml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "mix.exs",
+        "build.sbt", "package.swift", "directory.build.props", "directory.build.targets",  # editors build on opening
         "conftest.py", "sitecustomize.py", "usercustomize.py",  # test runs and interpreters
         "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md",  # coding agents
     }
 )  # fmt: skip
 _CODE = ("js", "cjs", "mjs", "ts", "mts", "cts")
-_RUN_ENDINGS = (".code-workspace", ".sublime-project", *(f".config.{code}" for code in _CODE))
+_RUN_ENDINGS = (
+    ".code-workspace",
+    ".sublime-project",
+    ".csproj",
+    ".fsproj",
+    ".vbproj",
+    *(f".config.{code}" for code in _CODE),
+)
 _MAX_NAME = 255
 
 
