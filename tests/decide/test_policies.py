@@ -51,7 +51,9 @@ def test_usually_fails_is_accepted_and_is_news_when_it_passes() -> None:
     [
         (4, 1, {VoidCause.PROVIDER: 1}, "accept"),
         (3, 1, {VoidCause.PROVIDER: 1}, "undecided"),
-        (3, 1, {VoidCause.HARNESS: 1}, "accept"),
+        (3, 1, {VoidCause.SETUP: 1}, "accept"),
+        (3, 1, {VoidCause.CASSETTE: 1}, "undecided"),
+        (3, 1, {VoidCause.HARNESS: 1}, "undecided"),
         (3, 1, {}, "undecided"),
         (1, 3, {VoidCause.PROVIDER: 1}, "reject"),
     ],
