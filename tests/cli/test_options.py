@@ -88,6 +88,13 @@ def test_an_amount_is_named_once_for_each_unit() -> None:
         parsed("--budget", "5usd", "--budget", "20tokens", "--budget", "6usd")
 
 
+def test_a_second_model_does_not_silently_replace_the_first() -> None:
+    """It would leave out what was asked for."""
+    assert parsed("--model", "gpt-4o", "--model", "gpt-4o").model == "gpt-4o"
+    with pytest.raises(UsageError, match="--model is given twice: 'gpt-4o' and 'gpt-5'"):
+        parsed("--model", "gpt-4o", "--model", "gpt-5")
+
+
 @pytest.mark.parametrize(
     ("place", "message"),
     [

@@ -76,3 +76,19 @@ def test_what_can_change_an_eval_makes_it_dirty(tree: Repository, path: str):
     assert dirty(tree) is False
     changed.write_text("two")
     assert dirty(tree) is True
+
+
+def test_what_can_change_an_agent_makes_it_dirty(tree: Repository):
+    """A new file where an agent reads, and no other one that git doesn't know."""
+    (tree.folder / "demeanor.toml").write_text(
+        '[agents.a]\nreads = ["prompts", "/etc/hosts", "../a", "{project}/tools"]'
+    )
+    commit(tree)
+    (tree.folder / "notes.txt").write_text("one")
+    assert dirty(tree) is False
+    for name in ("prompts", "tools"):
+        (tree.folder / name).mkdir()
+        (tree.folder / name / "new.md").write_text("one")
+        assert dirty(tree) is True
+        commit(tree)
+        assert dirty(tree) is False

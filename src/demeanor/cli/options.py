@@ -98,7 +98,10 @@ def subject_arguments(parser: argparse.ArgumentParser) -> None:
         "--subject", action="append", default=[], metavar="AGENT:MODEL", help="the subject to test; repeatable"
     )
     group.add_argument(
-        "--model", metavar="MODEL", help="use this model, or PROVIDER/MODEL, for every subject instead of its own"
+        "--model",
+        action=_SetModel,
+        metavar="MODEL",
+        help="use this model, or PROVIDER/MODEL, for every subject instead of its own",
     )
 
 
@@ -154,6 +157,18 @@ def budget_argument(group: argparse._ActionsContainer, what: str) -> None:
         metavar="AMOUNT",
         help=f"{what}: 5usd, or 200000tokens (input and output); repeatable, once for each unit",
     )
+
+
+class _SetModel(argparse.Action):
+    """Takes one model; a second one would silently take the place of the first."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if namespace.model not in {None, values}:
+            models = f"{namespace.model!r} and {values!r}"
+            raise UsageError(f"--model is given twice: {models}\n  → several models: --subject AGENT:MODEL for each")
+        namespace.model = values
 
 
 class _AddAmount(argparse.Action):

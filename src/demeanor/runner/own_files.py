@@ -19,11 +19,14 @@ _REPORT = re.compile(rb"""\s*\{\s*"schema":\s*"demeanor-|(?:<\?xml[^>]*>)?\s*<te
 
 
 def tree_of(config: Config, request: RunRequest, results: Path) -> GitState:
-    """The state of the project's repository, without what Demeanor wrote. Untracked files count among evals only."""
+    """The state of the project's repository, without what Demeanor wrote. Untracked files count among evals, and where
+    an agent reads: elsewhere they change neither."""
     folders = [results, config.root / config.results, config.root / ".demeanor"]
     if request.replay is None:
         folders += [config.root / config.cassettes, *([Path(request.record)] if request.record else [])]
-    untracked = [path for path in config.paths if not path.startswith(("/", ".."))]
+    read = [path for agent in config.tables("agents").values() for path in agent.texts("reads")]
+    inside = [path.removeprefix("{project}/") for path in (*config.paths, *read)]
+    untracked = [path for path in inside if not path.startswith(("/", "..", "~", "{"))]
     return git_state(config.root, untracked=untracked, leave_out=is_own({folder.resolve() for folder in folders}))
 
 
