@@ -66,7 +66,7 @@ def _lines(report: FixReport, screen: Screen) -> Iterator[Text]:
     style = _STYLES.get(report.exit_code, "bold yellow")
     yield from paragraph(headline, screen, style)
     yield from _labelled("evals", ", ".join(report.evals), screen)
-    yield from _labelled("failed in", f"run {report.run}; the fix is for commit {report.commit[:12]}", screen)
+    yield from _labelled("results", f"of run {report.run}; the fix is for commit {report.commit[:12]}", screen)
     if not report.rounds:
         yield from _scores("before", report.before, screen)
     for one in report.rounds:
@@ -132,7 +132,7 @@ def fix_markdown(report: FixReport) -> str:
 def _markdown_lines(report: FixReport) -> Iterator[str]:
     yield f"## {_SIGNS.get(report.exit_code, '⚠️')} {_title(report)}\n"
     yield f"- evals: {', '.join(inline_code(name) for name in report.evals)}"
-    yield f"- failed in run {inline_code(report.run)}; the fix is for commit {inline_code(report.commit[:12])}"
+    yield f"- results of run {inline_code(report.run)}; the fix is for commit {inline_code(report.commit[:12])}"
     yield f"- fixer: {inline_code(report.fixer)}, rule {inline_code(report.rule)}"
     money = figures.money(report.spent, report.unpriced)
     yield f"- cost: {money}, {figures.duration(report.spent.seconds)} of agent time"
