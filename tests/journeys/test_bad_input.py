@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import Project
+from tests.helpers.versions import Nights
 
 EVAL = "from demeanor import *\n@eval_test(USUALLY_PASSES, {})\ndef e(rig, result): pass\n"
 SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
@@ -18,7 +19,21 @@ SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
         ({"demeanor_toml": "trials = \n"}, ["demeanor.toml: is not valid TOML", "line 1"]),
         ({"demeanor_toml": 'subjects = ["natve:x"]\n'}, ["unknown agent 'natve'", "did you mean 'native'"]),
         ({"demeanor_toml": 'subjects = ["native:gpt"]\n'}, ["unknown model 'gpt'"]),
-        ({"demeanor_toml": '[agents.a]\nadapter = "comand"\n'}, ["unknown adapter 'comand'", "did you mean 'command'"]),
+        (
+            {"demeanor_toml": '[agents.a]\nadapter = "comand"\n'},
+            ["demeanor.toml: agents.a.adapter: unknown adapter 'comand'", "did you mean 'command'"],
+        ),
+        (
+            {"demeanor_toml": 'subjects = ["native:m"]\n[models.m]\nprovider = "opnai"\n'},
+            ["demeanor.toml: models.m.provider: unknown provider 'opnai'", "did you mean 'openai'"],
+        ),
+        (
+            {
+                "demeanor_toml": '[judge]\nmodel = "gtp"\n',
+                "evals__eval_a_py": EVAL.format('prompt="p"').replace("pass", 'assert rig.judge("Is it so?")'),
+            },
+            ["the judge can't be asked: ", "demeanor.toml: judge.model: unknown model 'gtp'"],
+        ),
         ({"evals__eval_a_py": EVAL.format('prompts=["a"], prompt="b"')}, ["eval_a.py:2", "prompt"]),
         ({"evals__eval_a_py": EVAL.format('promt="b"')}, ["did you mean 'prompt'"]),
         ({"evals__eval_a_py": EVAL.format('prompt="b", files={"../x": ""}')}, ["'../x'"]),
@@ -48,6 +63,32 @@ def test_a_mistake_is_reported_before_anything_runs(project: Project, files: dic
     assert "Traceback" not in ran.stderr
     assert not (project.folder / "results").exists()
     assert project.temporary() == []
+
+
+@pytest.mark.parametrize(
+    ("table", "words", "place"),
+    [
+        ("gate", "gate", "demeanor.toml: gate.subjects"),
+        ("nightly", "nightly", "demeanor.toml: nightly.subjects"),
+        ("fix", "fix ok", "demeanor.toml: fix.subjects"),
+        ("fix", "fix ok --subject native:gtp", "--subject"),
+        ("fix", "fix ok --fixer native:gtp", "--fixer"),
+    ],
+)
+def test_an_unknown_model_is_blamed_on_the_place_where_it_is_written(
+    project: Project, table: str, words: str, place: str
+):
+    """Each command has subjects of its own."""
+    tree = Nights(project)
+    project.write(
+        evals__eval_ok_py=EVAL.format('prompt="p", name="ok"'), demeanor_toml='subjects = ["native:scripted"]\n'
+    )
+    tree.commit()
+    assert project.demeanor("run", "--trials", "1").returncode < 2
+    with (project.folder / "demeanor.toml").open("a") as file:
+        file.write(f'[{table}]\nsubjects = ["native:gtp"]\n')
+    ran = project.demeanor(*words.split())
+    assert (ran.returncode, f"{place}: unknown model 'gtp'" in ran.stderr) == (2, True), ran.stderr
 
 
 def test_a_link_out_of_the_template_is_refused(project: Project):

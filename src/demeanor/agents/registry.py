@@ -54,6 +54,6 @@ def adapter(name: str, where: Path | str | None = None) -> ModuleType:
 
 def make_agent(name: str, adapter_name: str, table: Table) -> Agent:
     """Make the agent `name` from its table in the configuration."""
-    agent: Agent = adapter(adapter_name, table.where).read(name, table)
+    agent: Agent = adapter(adapter_name, f"{table.where}: {table.prefix}adapter").read(name, table)
     table.finish()
     return agent

@@ -46,11 +46,11 @@ def _instructions(config: Config) -> str:
 def check_judges(catalog: Catalog, evals: Iterable[Eval]) -> tuple[str, ...]:
     """The models of the evals' judges; raises UsageError if one of them can't be asked."""
     models = dict.fromkeys(model for one in evals for model in _models(one))
+    named = catalog.config.judge.model
     for model in models:
         try:
-            catalog.models.model(model)
+            catalog.models.model(model, f"{catalog.config.where}: judge.model" if model == named else None)
         except UsageError as error:
-            named = catalog.config.judge.model
             hint = "" if named else f'\n  → or name another judge in {catalog.config.where.name}: [judge] model = "…"'
             raise UsageError(f"the judge can't be asked: {error}{hint}") from None
     return tuple(models)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,7 +82,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     config = _override(load_config(args), args)
     results = (args.results or config.root / config.results).resolve()
     output = output_format(args)
-    redactor = Catalog(config=config, environ=os.environ).redactor
+    catalog = Catalog(config=config, environ=os.environ)
+    redactor = catalog.redactor
     with open_project(config, results, os.environ) as project:
         linked = [parse_ci_run(args.what), parse_ci_run(args.run)]
         if not any(linked):
@@ -95,6 +97,8 @@ def run(args: argparse.Namespace) -> ExitCode:
         ui = make_ui(quiet=output == "json")
         fix = FixState(project=project, diagnosis=diagnosis, request=_request(args), environ=os.environ, ui=ui)
         if not args.dry_run:
+            for subject, place in _named_subjects(config, args):
+                catalog.subject(subject, where=place)
             fix.check()
         folder = create_fix_folder(results)
         brief = write_brief(diagnosis, folder, redactor)
@@ -133,6 +137,14 @@ def _override(config: Config, args: argparse.Namespace) -> Config:
     }
     given = {name: value for name, value in values.items() if value is not None}
     return replace(config, fix=replace(config.fix, **given))
+
+
+def _named_subjects(config: Config, args: argparse.Namespace) -> Iterator[tuple[str, str]]:
+    """The fixer and the subjects, each with the place where it is written."""
+    if config.fix.fixer:
+        yield config.fix.fixer, "--fixer" if args.fixer else f"{config.where}: fix.fixer"
+    for subject in config.fix.subjects:
+        yield subject, "--subject" if args.subject else f"{config.where}: fix.subjects"
 
 
 def _request(args: argparse.Namespace) -> RunRequest:

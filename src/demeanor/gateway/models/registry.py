@@ -175,7 +175,9 @@ class ModelRegistry:
                 table.fail("model", "a script has no model of a provider", "leave it out")
             found = load_script(self._root / script)
             return found if price is None else replace(found, price=price)
-        return self._live(self._provider(table.where, provider or ""), model or name, price)
+        return self._live(
+            self._provider(f"{table.where}: {table.prefix}provider", provider or ""), model or name, price
+        )
 
     def _live(self, provider: Provider, model: str, price: Price | None = None) -> LiveModel:
         """A provider's model, by the provider's name for it."""

@@ -276,6 +276,8 @@ def make_gate_state(
     held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
     if base is not None and held.problem:
         raise unusable_base(config.root, base, held.problem)
+    every_subject = not (request.subjects or request.model)
+    key_subjects = frozenset(_key(catalog, config) if every_subject else ())
     plan = plan_evals(catalog, every, request, environ)
     counted = counted_nights(history, night_filter(config))
     nights = latest_nights(history, plan, counted)
@@ -285,8 +287,6 @@ def make_gate_state(
     plan = Plan(
         cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
     )
-    every_subject = not (request.subjects or request.model)
-    key_subjects = frozenset(_key(catalog, config) if every_subject else ())
     collection = _collection(every, held, history, counted, everything=not request.paths)
     left_out = uncalibrated(history, _evals(plan), config)
     changed_judges = lost_calibrations(history, left_out)
@@ -355,7 +355,7 @@ def _evals(plan: Plan) -> Sequence[Eval]:
 
 def _key(catalog: Catalog, config: Config) -> Sequence[str]:
     """The key subjects; an unknown one is an error."""
-    return [str(catalog.subject(text)) for text in config.gate.subjects]
+    return [str(catalog.subject(text, where=f"{config.where}: gate.subjects")) for text in config.gate.subjects]
 
 
 class GateFiles(TypedDict):
