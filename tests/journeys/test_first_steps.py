@@ -45,10 +45,12 @@ def test_a_person_runs_everything_and_ci_what_always_passes(project: Project):
 
 
 def test_a_folder_of_scenarios_is_run_as_it_is(project: Project):
-    """Without a configuration, and without evals/."""
+    """Without a configuration, and without evals/; also the folder of one scenario."""
     scenario = '{"name": "n", "prompt": "Create a.txt.", "expectedFiles": ["a.txt"]}'
     project.write(**{"01-create__config_json": scenario, "02-more__config_json": scenario})
     assert "2 cells, 2 trials" in project.demeanor("run", "--trials", "1", "--dry-run").stdout
+    project.write(config_json=scenario)
+    assert "1 cell, 1 trial;" in project.demeanor("run", "--trials", "1", "--dry-run").stdout
 
 
 def test_a_dry_run_costs_nothing(project: Project):

@@ -97,7 +97,9 @@ def places_below(folder: Path) -> Iterator[Path]:
 
 
 def eval_folders(folder: Path) -> list[Path]:
-    """The folders in a folder that are evals, sorted."""
+    """The folders that are evals: this one, or those in it, sorted."""
+    if _is_eval_folder(folder):
+        return [folder]
     return [
         path for path in sorted(folder.iterdir()) if path.is_dir() and not _is_skipped(path) and _is_eval_folder(path)
     ]
