@@ -1,5 +1,6 @@
 // A converter from Anthropic's messages to OpenAI's chat, as an agent in TypeScript has one, behind the few lines at the
-// end that `demeanor gateway contract` needs. Node 22.18 or newer runs it as it is, `npx tsx` with any other version.
+// end that `demeanor gateway contract` needs. Node 22.18 or newer runs it as it is; with an older one, write
+// "npx --yes tsx convert.ts" in place of "node convert.ts".
 //
 //   demeanor gateway contract --converter "node convert.ts" -k "Thinking Trace and anthropic → openai-chat"  # all pass
 //   demeanor gateway contract --converter "node convert.ts" -k "Tool Call and anthropic → openai-chat"       # 8 bugs
@@ -89,6 +90,6 @@ function answer(question: Question): object {
   return { body: { model: request.model, messages: toOpenAiMessages(request.messages) } };
 }
 
-for await (const line of createInterface({ input: process.stdin })) {
+createInterface({ input: process.stdin }).on("line", (line) => {
   console.log(JSON.stringify(answer(JSON.parse(line) as Question)));
-}
+});

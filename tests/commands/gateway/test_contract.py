@@ -51,6 +51,7 @@ def test_a_lossy_converter_fails_with_details(project: Project):
         (["--converter", "nothing"], "can't be started: No such file or directory"),
         (["--converter", "unbalanced 'quote"], "name a function as MODULE:FUNCTION, or a command such as"),
         (["--converter", "false"], "it ended with exit code 1 before it answered a message"),
+        (["--converter", "false convert.ts"], "with a node before 22.18: npx --yes tsx FILE"),
         (["--converter", "no_such_module:f"], "can't be imported"),
         (["--converter", "json:f"], "this function does not exist"),
         (["-k", "nosuchcase"], "no case matches"),
@@ -77,6 +78,7 @@ def typescript_node() -> str:
 def test_a_converter_in_typescript_is_checked(project: Project):
     """The example passes what its first lines say, and fails where it loses something."""
     example = Path(__file__).parents[3] / "examples/contract/convert.ts"
+    assert "await" not in example.read_text(), "tsx, for older versions of node, makes it CommonJS"
     converter = f"{typescript_node()} {example}"
     words = ("gateway", "contract", "--converter", converter)
     thoughts = project.demeanor(*words, "-k", "Thinking Trace and anthropic → openai-chat")

@@ -100,7 +100,8 @@ class _Program:
         late_answer = f"it did not answer within {_ANSWER_TIME:.0f} s"
         said = late_answer if code == -signal.SIGKILL else f"it ended with exit code {code}"
         if not self._answered:
-            raise NoConverter(f"--converter {self._command!r}: {said} before it answered a message")
+            older = "\n  → with a node before 22.18: npx --yes tsx FILE" if ".ts" in self._command else ""
+            raise NoConverter(f"--converter {self._command!r}: {said} before it answered a message{older}")
         raise ConverterError(said)
 
 
