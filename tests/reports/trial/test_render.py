@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from demeanor.core.values.trajectory import Aside, Called, Kind
@@ -33,3 +35,12 @@ def test_what_calls_besides_the_agent_has_one_name(purpose: str, name: str) -> N
     called = Called(turn=1, id="c1", tool="view", kind=Kind.READ, arguments={}, by_sub_agent=True, sub_agent=1)
     text = trace_text(record(1), [Aside(turn=1, purpose=purpose, said="I look.", sub_agent=1), called])
     assert (f"\n  {name}\n" in text, f", by {name}\n" in f"{text}\n") == (True, True), text
+
+
+def test_a_trial_without_steps_shows_what_its_agent_printed() -> None:
+    """An agent that calls no model through the gateway still said something."""
+    printed = replace(record(1), stdout="I have saved your note.\n", stderr="warning: old\x1b[31m version\n")
+    text = trace_text(printed, [])
+    assert "  printed\n      I have saved your note.\n  printed on stderr\n      warning: old" in text
+    assert "\x1b" not in text
+    assert "no steps recorded, and nothing printed" in trace_text(record(1), [])

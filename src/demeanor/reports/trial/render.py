@@ -35,7 +35,9 @@ _NARROW = 72
 
 def trace_text(record: Record, events: Sequence[Event], *, replies: Sequence[UserTurn] = (), full: bool = False) -> str:
     """Return the verdict of a trial, then every step, with the user's replies. Long texts are cut unless `full`."""
-    return "\n".join((*_head(record), *_steps(events, replies, lines=10**6 if full else 12), *_tail(record)))
+    lines = 10**6 if full else 12
+    steps = _steps(events, replies, lines=lines) if events else _printed(record, lines)
+    return "\n".join((*_head(record), *steps, *_tail(record)))
 
 
 def _head(record: Record) -> Iterator[str]:
@@ -53,8 +55,6 @@ def _steps(events: Sequence[Event], replies: Sequence[UserTurn], *, lines: int) 
     turn = 0
     placed, others = place_replies(events, replies)
     callers = caller_names(events)
-    if not events:
-        yield "(no steps recorded)"
     for event in events:
         if event.turn != turn:
             turn = event.turn
@@ -63,6 +63,16 @@ def _steps(events: Sequence[Event], replies: Sequence[UserTurn], *, lines: int) 
         if id(event) in placed:
             yield _reply(placed[id(event)], lines)
     yield from (_reply(one, lines) for one in others)
+
+
+def _printed(record: Record, lines: int) -> Iterator[str]:
+    """What an agent without recorded steps printed."""
+    outputs = {"printed": record.stdout, "printed on stderr": record.stderr}
+    for title, output in outputs.items():
+        if output.strip():
+            yield f"  {title}\n{_indent(opening(output, lines=lines), 6)}"
+    if not any(map(str.strip, outputs.values())):
+        yield "(no steps recorded, and nothing printed)"
 
 
 def place_replies(
