@@ -55,8 +55,12 @@ def test_each_prompt_is_one_launch():
         ({"command": ["tool"]}, r"agents\.mine\.command: has no \{prompt\}"),
         ({"command": ["tool", "{promt}"]}, r"did you mean \{prompt\}"),
         ({"command": ["tool", "{prompt}", "{base_url}"]}, "agents.mine.dialect: is required"),
-        ({"command": "tool {prompt}"}, "expected a list"),
+        ({"command": "tool '{prompt}"}, "can't be split into words"),
         ({}, "agents.mine.command: is required"),
+        (
+            {"comand": ["t"]},
+            "agents.mine.command: is required\n  → did you mean to write 'command' instead of 'comand'",
+        ),
         ({"command": ["t", "{prompt}"], "exit_code": [0]}, "did you mean 'exit_codes'"),
         ({"command": ["t", "{prompt}"], "exit_codes": ["0"]}, "expected a list of whole numbers"),
         ({"command": ["t", "{prompt}"], "tool_kinds": {"x": "edits"}}, "unknown kind 'edits'"),
@@ -113,6 +117,19 @@ def test_a_missing_program_is_reported_with_a_remedy():
     missing = agent(command=["no-such-program-here", "{prompt}"]).missing()
     assert missing == "'no-such-program-here' is not on PATH; install it, or correct agents.mine.command"
     assert agent(command=["sh", "{prompt}"]).missing() is None
+
+
+def test_a_path_without_a_program_says_what_is_wrong_with_it(tmp_path):
+    """A file that is not there, or that can't be executed; also the script of an interpreter."""
+    (tmp_path / "plain.sh").write_text("echo\n")
+
+    def missing(*words: str) -> str:
+        return str(agent(command=[*words, "{prompt}"]).missing()).partition(";")[0]
+
+    assert missing(f"{tmp_path}/gone.sh") == f"there is no file {tmp_path}/gone.sh"
+    assert missing(f"{tmp_path}/plain.sh") == f"{tmp_path}/plain.sh is not executable (chmod +x)"
+    assert missing("sh", f"{tmp_path}/gone.sh") == f"there is no file {tmp_path}/gone.sh"
+    assert agent(command=["sh", f"{tmp_path}/plain.sh", "{prompt}"]).missing() is None
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import example, given, strategies as st
 from demeanor.config.table import Table, path_problem
 from demeanor.core.values.errors import BadInput
 
-DATA = {"s": "text", "n": 1, "f": 1.5, "b": True, "l": ["a"], "t": {"x": 1}, "ts": [{"y": "a"}]}
+DATA = {"s": "text", "n": 1, "f": 1.5, "b": True, "l": ["a"], "t": {"x": 1}, "ts": [{"y": "a"}], "t2": {"q": "x 'y"}}
 
 
 def table(data=None, **more) -> Table:
@@ -34,7 +34,20 @@ def test_every_kind_of_value_is_read():
     assert inner is not None
     assert inner.whole("x", least=0) == 1
     assert [entry.text("y") for entry in found.tables("ts")] == ["a"]
+    assert (found.command("l"), found.table("t2").anything("q")) == (("a",), "x 'y")
     found.finish()
+
+
+def test_a_command_is_split_as_a_shell_would():
+    """Or it is a list of words."""
+    assert table({"c": "my-agent --say 'good day' {prompt}"}).command("c") == (
+        "my-agent",
+        "--say",
+        "good day",
+        "{prompt}",
+    )
+    assert table({"c": ["a b", "c"]}).command("c") == ("a b", "c")
+    assert table({}).command("c") == ()
 
 
 def test_what_is_absent_has_its_default():
@@ -69,6 +82,8 @@ def test_what_is_absent_has_its_default():
             "ss: is required\n  → did you mean to write 'ss' instead of 's",
         ),
         (lambda found: found.text("zzz", required=True), "zzz: is required"),
+        (lambda found: found.fail("ss", "is required", "an example"), "did you mean to write 'ss' instead of 's'"),
+        (lambda found: found.table("t2").command("q"), "t2.q: \"x 'y\" can't be split into words"),
         (lambda found: found.relative_path("zzz"), "zzz: is required"),
         (lambda found: found.table("t").text("x"), "t.x: expected a string"),
         (lambda found: found.finish(), "s: unknown key"),

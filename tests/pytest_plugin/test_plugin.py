@@ -94,8 +94,8 @@ def test_a_failure_shows_the_compared_values_and_the_chain(evals: Project):
 def test_a_void_cell_is_an_error_and_not_a_failure(evals: Project):
     """Exit code 3 on the command line; an error in pytest."""
     ran = evals.demeanor("run", "--subject", "gone")
-    assert ran.returncode == 3
-    assert "'no-such-agent' is not on PATH" in ran.stdout
+    assert (ran.returncode, "'no-such-agent' is not on PATH\n  → install it" in ran.stderr) == (2, True), ran.stderr
+    assert not (evals.folder / "results").exists()
     shown = evals.pytest("evals", "--eval-subject", "gone", "-k", "writes and not more").stdout
     assert "1 error" in shown
     error = shown.partition("ERROR at setup of writes")[2].partition("= evals =")[0]

@@ -90,6 +90,10 @@ class SchemaTable(Table):
         self._record(key, STRINGS)
         return ()
 
+    def command(self, key: str) -> tuple[str, ...]:
+        """Record a command: one string, or a list of words."""
+        return self.words(key)
+
     def maybe_texts(self, key: str) -> tuple[str, ...] | None:
         """Record a list of strings as one form of a key; the getter that follows records the other."""
         self.texts(key)

@@ -148,7 +148,7 @@ def _find(program: str, depth: int = 1) -> Executable:
     """Find a program; raises LookupError with the reason if it can't be started."""
     location = shutil.which(program)
     if location is None:
-        raise LookupError(f"{program!r} is not on PATH")
+        raise LookupError(_why_not_here(program))
     named = Path(location).absolute()
     links = _from_start(_links(_behind_shim(named)))
     start = links[0]
@@ -173,6 +173,15 @@ def _find(program: str, depth: int = 1) -> Executable:
     if os.sep not in program and behind.parent != named.parent:
         instead[str(named.parent)] = str(behind.parent)
     return Executable(path=str(start), reads=tuple(reads), lists=tuple(lists), instead=instead, python=python)
+
+
+def _why_not_here(program: str) -> str:
+    """Why a program can't be started; it is a path, or a name on PATH."""
+    if os.sep not in program:
+        return f"{program!r} is not on PATH"
+    if not Path(program).exists():
+        return f"there is no file {program}"
+    return f"{program} is not executable (chmod +x)" if Path(program).is_file() else f"{program} is not a file"
 
 
 def _behind_shim(path: Path) -> Path:

@@ -25,6 +25,7 @@ PLACEHOLDERS = ("model", "workspace", "home", "base_url", "token", "seed")
 PROMPT = "prompt"
 MCP_CONFIG = "mcp_config"
 PROJECT = "project"
+_INTERPRETERS = re.compile(r"python[\d.]*|node|deno|bun|tsx|ruby|perl|bash|sh")
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}")
 
 
@@ -125,7 +126,11 @@ class AgentProgram:
 
     def missing(self, name: str) -> str | None:
         """Why it can't be started; None if it can."""
-        reason = why_missing(self.command[0])
+        program, *arguments = self.command
+        reason = why_missing(program)
+        script = arguments[0] if arguments and _INTERPRETERS.fullmatch(Path(program).name) else ""
+        if reason is None and script.startswith("/") and not Path(script).exists():
+            reason = f"there is no file {script}"
         return f"{reason}; install it, or correct agents.{name}.command" if reason else None
 
     def version(self) -> str | None:
@@ -166,7 +171,7 @@ def read_program(table: Table, *, prompt: bool) -> AgentProgram:
 
 def read_command(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...]:
     """A program and its arguments, in which paths of the project are absolute."""
-    words = [in_project(table, word) for word in table.texts(key)]
+    words = [in_project(table, word) for word in table.command(key)]
     for index, word in enumerate(words):
         check_placeholders(table, f"{key}[{index}]", word, (*known, PROJECT))
     return project_command(table, words) if words else ()

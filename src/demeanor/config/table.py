@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, TypeVar
@@ -57,7 +58,9 @@ class Table:
         return key in self._data
 
     def fail(self, key: str, problem: str, remedy: str | None = None) -> NoReturn:
-        """Raise a BadInput about the value of `key`."""
+        """Raise a BadInput about the value of `key`; a similar key that nobody has asked for may stand in its place."""
+        close = nearest(key, [k for k in self._data if k not in self._known]) if problem == "is required" else None
+        remedy = f"did you mean to write {key!r} instead of {close!r}?" if close else remedy
         raise BadInput(problem, where=self.where, key=self.prefix + key, remedy=remedy)
 
     def take(
@@ -70,9 +73,7 @@ class Table:
         self._known[key] = None
         if key not in self._data:
             if required:
-                close = nearest(key, [k for k in self._data if k not in self._known])
-                remedy = f"did you mean to write {key!r} instead of {close!r}?" if close else None
-                self.fail(key, "is required", remedy or (f"for example: {example}" if example else None))
+                self.fail(key, "is required", f"for example: {example}" if example else None)
             return default
         value = _normalised(self._data[key], kind)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
@@ -128,6 +129,16 @@ class Table:
             if not isinstance(value, str):
                 self.fail(f"{key}[{index}]", f"expected a string, found {describe(value)}")
         return tuple(values)
+
+    def command(self, key: str) -> tuple[str, ...]:
+        """A program with its arguments: a list of strings, or one that is split as a shell would; empty if absent."""
+        line = self.anything(key)
+        if not isinstance(line, str):
+            return self.texts(key)
+        try:
+            return tuple(shlex.split(line))
+        except ValueError as error:
+            self.fail(key, f"{line!r} can't be split into words: {error}", "close the quote, or write a list of words")
 
     def maybe_texts(self, key: str) -> tuple[str, ...] | None:
         """A list of strings; None if the value is something else, for a key that has two forms."""

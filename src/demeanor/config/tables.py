@@ -217,7 +217,7 @@ def read_build(table: Table) -> BuildRules:
     own = table.table("build")
     if own is None:
         return BuildRules()
-    command = own.texts("command")
+    command = own.command("command")
     if not command:
         own.fail("command", "is required", 'for example: command = ["make", "build"]')
     found = BuildRules(command=command, timeout=own.number("timeout", least=1) or BuildRules().timeout)

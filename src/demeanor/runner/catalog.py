@@ -19,6 +19,7 @@ from demeanor.runner.secrets import known_secrets
 from demeanor.runner.task_agent import TaskAgent
 
 if TYPE_CHECKING:
+    from demeanor.core.values.trial import Plan
     from demeanor.gateway import ModelRegistry, Provider
 
 SCRIPTED = "scripted"
@@ -106,6 +107,15 @@ class Catalog:
             self.made.clear()
         for subject in subjects:
             self.of(subject)
+
+    def refuse_missing_programs(self, plan: Plan) -> None:
+        """Raise UsageError if a program that a trial of the plan starts on this machine is missing."""
+        if self.config.executor.remote:
+            return
+        started = {c.subject.agent: c.subject for c in plan.cells if c.trials and c.eval.task is None}
+        for subject in started.values():
+            if missing := self.of(subject).missing():
+                raise UsageError(missing.replace("; ", "\n  → ", 1))
 
     @cached_property
     def models(self) -> ModelRegistry:

@@ -321,7 +321,7 @@ def test_the_api_of_an_agent_is_found_by_starting_it(project: Project) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("./absent.sh {prompt}", "--agent: "),
+        ("./absent.sh {prompt}", "--agent: there is no file "),
         ("absent-program run", "--agent: 'absent-program' is not on PATH"),
         ("sh 'open", "--agent: \"sh 'open\" can't be split into words"),
     ],
@@ -330,6 +330,12 @@ def test_a_command_that_can_not_start_writes_nothing(project: Project, command: 
     made = project.demeanor("init", "--agent", command)
     assert (made.returncode, message in made.stderr) == (2, True), made.stderr
     assert list(project.folder.iterdir()) == []
+
+
+def test_an_agent_that_breaks_is_told_so(project: Project) -> None:
+    """Not that it called no model."""
+    shown = project.demeanor("init", "--agent", "sh absent.sh", "--ci", "none").stdout
+    assert "When it was tried, the agent made no model request: it ended with exit code" in shown
 
 
 def test_an_agent_that_ignores_its_base_url_is_told_which_variable_to_read(project: Project) -> None:

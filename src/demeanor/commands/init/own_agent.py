@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 
 from demeanor.cli import make_ui
 from demeanor.config import WELL_KNOWN, Config
+from demeanor.core.text.wording import one_line
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.errors import BadInput, DemeanorError
 from demeanor.core.values.trajectory import Kind, kind_of
+from demeanor.core.values.verdict import Void
 
 if TYPE_CHECKING:
     from demeanor.core.values.exchange import Exchange
@@ -138,13 +140,15 @@ def _start(catalog: Catalog, name: str, folder: Path) -> tuple[Record, tuple[Exc
 
 
 def _silence(record: Record) -> str:
-    """Why no model request was seen, as far as the output tells."""
+    """Why no model request was seen, as far as the verdict and the output tell."""
     output = f"{record.stdout}\n{record.stderr}"
     hosts = {urlsplit(provider.base_url).hostname: provider for provider in WELL_KNOWN.values()}
     for host, provider in hosts.items():
         if host and host in output:
             url = _VARIABLES[provider.dialects.split()[0]][0][0]
             return f"It asked for {host} itself: let it read its base URL from {url}."
+    if isinstance(record.verdict, Void):
+        return f"When it was tried, {one_line(record.verdict.detail, width=200)}"
     return "When it was tried, it called no model through the usual variables."
 
 

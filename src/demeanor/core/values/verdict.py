@@ -110,7 +110,8 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.SANDBOX: "see what the sandbox needs: demeanor doctor --sandboxes",
     VoidCause.HARNESS: "read the log of the trial; if it is a bug of Demeanor, report it",
     VoidCause.SETUP: "correct the eval's `setup` or template; try it without an agent: demeanor validate",
-    VoidCause.UNREADABLE: "see what could not be read: demeanor trace TRIAL",
+    VoidCause.UNREADABLE: "if no exchange was recorded, set the agent's `dialect` and `base_url_env`, or ask about files"
+    " and text only: demeanor help test-your-agent",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",
     VoidCause.PREFIX: "the agent no longer does what was recorded: fork a newer trial, or demeanor validate --refresh",
     VoidCause.INTERVENTION: "list the instructions that the agent sends, with their ids: demeanor trace --prompt",
@@ -118,7 +119,7 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.CHECK: "correct the check, then judge the stored trials again: demeanor rejudge latest",
     VoidCause.JUDGE: "ask the judge again about the stored trials: demeanor rejudge latest --ask-judge missing --keep",
     VoidCause.USER: "correct the eval's `user`, or the model that plays it; the message says what broke",
-    VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward: demeanor validate PATH",
+    VoidCause.VERIFIER: "correct the task's verifier so that it writes a reward, and try it: demeanor validate",
     VoidCause.WORKER: "see which workers can be used: demeanor cluster check",
     VoidCause.CANCELLED: "continue the run: demeanor run --resume latest",
 }

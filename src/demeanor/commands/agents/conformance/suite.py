@@ -95,7 +95,10 @@ def check(
     if missing := agent.missing():
         raise UsageError(missing.replace("; ", "\n  → ", 1))
     if agent.dialect is None:
-        raise UsageError(f"{agent_name} does not use a model through the gateway, so the suite can't run with it")
+        raise UsageError(
+            f"{agent_name} does not use a model through the gateway, so the suite can't run with it\n"
+            f"  → if it calls one, set `dialect` and `base_url_env` of [agents.{agent_name}]: demeanor help test-your-agent"
+        )
     starting = start_seconds(agent) if timeout == DEFAULT_TIMEOUT else 0.0
     evals = [
         _longer(one, timeout / DEFAULT_TIMEOUT, starting) for one in discover([str(_HERE / "eval_conformance.py")])
