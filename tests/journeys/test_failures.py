@@ -84,7 +84,7 @@ def test_a_run_without_a_pass_is_compared_with_an_earlier_one(project: Project, 
     project.write(hasty_py=SCRIPT.replace("0.5", "1.0"))
     project.demeanor(*run)
     shown = project.demeanor("report", "--failures", COLUMNS=str(width)).stdout
-    assert "does not call read_file, but passing trials do" in " ".join(shown.split())
+    assert "never calls read_file; a passing trial does" in " ".join(shown.split())
     command = shown[shown.index("$ demeanor trace") + 2 :].split("   $ ")[0].replace("\\\n", "")
     assert f"--against {earlier}" in command
     assert "They diverge at the first step." in project.demeanor(*shlex.split(command)[1:]).stdout

@@ -47,9 +47,9 @@ def test_a_brief_says_what_failed_where_at_which_step_and_what_to_do():
     found = {group.kind: group_brief(group) for group in groups() if not group.expected}
     text = found["divergence"]
     for part in (
-        "# The agent takes a different path: `calls no read where passing trials call read_file`",
+        "# The agent takes a different path: `calls no read with no read='no read' where a passing trial calls",
         "- `no read` on `a:m`: 1 trial",
-        "They diverge at step 1.",
+        "; see step 1.",
         "read_file()",
         "demeanor trace x\ndemeanor run --scenario x",
         "Do not change the eval.",

@@ -59,7 +59,7 @@ def test_trials_with_the_same_divergence_are_one_group_across_evals():
         trial_steps(failed("hasty"), call("write_file", path="b"), said(), name="f", number=3),
     ]
     (group,) = group_failures(trials)
-    assert group.title == "does not call read_file, but passing trials do"
+    assert group.title == "never calls read_file; a passing trial does"
     assert dict(group.cells) == {("f", "a:m"): 2, ("e", "a:m"): 1}
     assert group.parting is not None
     assert (group.parting.step, group.parting.passing.trial) == (1, "f/a:m/1")
@@ -75,8 +75,8 @@ def test_doing_nothing_and_acting_without_reading_are_two_groups():
     trials += [trial_steps(failed("x"), EDIT, said(), number=n) for n in (2, 3)]
     trials += [trial_steps(failed("x"), said(), number=4), trial_steps(failed("x"), number=5)]
     assert [(group.title, [one.number for one in group.trials]) for group in group_failures(trials)] == [
-        ("calls no tool where passing trials call read_file", [4, 5]),
-        ("does not call read_file, but passing trials do", [2, 3]),
+        ("calls no tool; a passing trial calls read_file", [4, 5]),
+        ("never calls read_file; a passing trial does", [2, 3]),
     ]
 
 
@@ -151,3 +151,24 @@ def test_an_agent_that_crashed_is_grouped_by_its_exit():
     (group,) = group_failures(trials)
     assert (group.kind, group.title) == ("finding", "agent: exit code 1")
     assert group.parting is not None
+
+
+def test_trials_that_lack_different_files_share_a_title_that_is_true_of_each():
+    """The sentence of the example would be false of the others."""
+    trials = []
+    for name in ("e", "f"):
+        other, own = call("read_file", path="other"), call("read_file", path=name)
+        trials.append(trial_steps(PASS, other, own, said(), name=name, number=1))
+        trials.append(trial_steps(failed("x"), other, said(), name=name, number=2))
+    (group,) = group_failures(trials)
+    assert group.title == "never calls read_file with the path that a passing trial gives it"
+    assert group.parting is not None
+    assert group.parting.sentence == "never calls read_file with path='e'; a passing trial does"
+
+
+def test_failures_that_no_single_step_explains_are_grouped_by_their_checks():
+    """What differs first may be anything."""
+    steps = [call(name) for name in ("a", "b", "c", "d", "e", "f", "g", "h")]
+    trials = [trial_steps(PASS, *steps[:4]), *(trial_steps(failed("no port"), *steps[n:], number=n) for n in (4, 5))]
+    (group,) = group_failures(trials)
+    assert (group.kind, group.title) == ("finding", "saves: no port")

@@ -178,7 +178,7 @@ def test_the_brief_for_a_coding_agent_is_copied(chromium: Any, dashboard: Dashbo
     tab.goto(f"/trial/{dashboard.store.last}/{TRIAL}/first")
     tab.locator("button", has_text="Copy as a task").click()
     tab.wait_for_selector("button:text('Copied')")
-    assert "does not call read" in tab.evaluate("navigator.clipboard.readText()")
+    assert "never calls read" in tab.evaluate("navigator.clipboard.readText()")
     context.close()
 
 

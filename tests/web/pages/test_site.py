@@ -143,7 +143,7 @@ def test_a_trial_shows_why_and_where_it_diverged(dashboard: Dashboard):
     """The failed check with the compared values, the trials of the cell, and the step that differs from a pass."""
     page = dashboard.page(f"/trial/{dashboard.store.last}/{READS}/{CAREFUL}/first")
     assert "0 = count(read)" in page.text
-    assert "It does not call read, but passing trials do. They diverge at step 1 ." in page.text
+    assert "It never calls read; a passing trial does: step 1 ." in page.text
     rows = [
         attributes
         for tag, attributes in page.elements
@@ -185,7 +185,7 @@ def test_a_failing_trial_can_be_copied_as_a_task(dashboard: Dashboard):
         return [one["data-copy"] or "" for tag, one in elements if tag == "button" and "data-copy" in one]
 
     (task,) = tasks(f"{READS}/{CAREFUL}/first")
-    assert "does not call read, but passing trials do" in task
+    assert "never calls read; a passing trial does" in task
     assert "Do not change the eval" in task
     assert tasks(f"{RENAMES}/{SUBJECTS[2]}/1") == []
 
@@ -373,7 +373,7 @@ def test_the_board_lists_what_is_ready_and_what_is_missing(dashboard: Dashboard)
 def test_failures_are_grouped_with_a_task_for_an_agent(dashboard: Dashboard):
     """By what failing trials did where passing ones did something else; voids apart."""
     page = dashboard.page(f"/failures/{dashboard.store.last}")
-    assert "does not call read, but passing trials do" in page.text
+    assert "never calls read; a passing trial does" in page.text
     assert "void(provider): the provider answered 503" in page.text
     tasks = [
         attributes["data-copy"] or ""

@@ -10,8 +10,7 @@ from demeanor.core.text.line_diff import DiffWork, diff_lines
 from demeanor.core.text.wording import count, opening, slug
 from demeanor.render import Screen, code_block, inline_code, json_data, percent, trials
 from demeanor.reports.failures import NO_INSTRUCTION
-from demeanor.reports.trial import trace_diff, trace_text
-from demeanor.results import align, first_divergence
+from demeanor.reports.trial import explain, trace_diff, trace_text
 from demeanor.vcs import TextLocation
 
 FOLDER = ".demeanor-fix"
@@ -144,10 +143,9 @@ def _comparison(one: FailingEval) -> Iterator[str]:
         yield "No passing trial is available.\n"
     else:
         yield f"A failing trial (A) and the most similar passing one (B, of run {inline_code(passing.run)}):\n"
-        shown = trace_diff((failing.record, failing.events), (passing.record, passing.events), Screen(width=110))
+        sides = (failing.record, failing.events), (passing.record, passing.events)
+        shown = trace_diff(*sides, Screen(width=110), explanation=explain(failing, passing))
         yield code_block(shown) + "\n"
-        if first_divergence(align(failing.events, passing.events)) is None:
-            yield "They took the same steps; look at the messages, and at the check.\n"
 
 
 def _sent(one: FailingEval) -> Iterator[str]:

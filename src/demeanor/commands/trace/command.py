@@ -121,19 +121,24 @@ def _print_side_by_side(
     args: argparse.Namespace,
 ) -> None:
     from demeanor.render import screen_of
-    from demeanor.reports.trial import trace_diff
+    from demeanor.reports.trial import explain, trace_diff
     from demeanor.results import TrialSteps, align, find_record, read_steps
 
     record, events = one
+    own = TrialSteps(run=run.name, record=record, events=events)
     if args.other:
         other = find_record(other_run, args.other)
     else:
-        other = find_nearest_pass(TrialSteps(run=run.name, record=record, events=events), other_run, captures)
+        other = find_nearest_pass(own, other_run, captures)
     others = read_steps(other_run.place, other, captures)
+    explanation = explain(own, TrialSteps(run=other_run.name, record=other, events=others))
     if args.json:
-        print(json.dumps({"a": record.trial, "b": other.trial, "steps": encode(align(events, others))}, indent=2))
+        steps = encode(align(events, others))
+        named = {"a": record.trial, "b": other.trial, "explanation": explanation, "steps": steps}
+        print(json.dumps(named, indent=2))
     else:
-        print(trace_diff((record, events), (other, others), screen_of(sys.stdout), full=args.full))
+        sides = (record, events), (other, others)
+        print(trace_diff(*sides, screen_of(sys.stdout), explanation=explanation, full=args.full))
 
 
 def find_nearest_pass(trial: TrialSteps, run: StoredRun, captures: CaptureStore | None) -> Record:

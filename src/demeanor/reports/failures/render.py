@@ -175,7 +175,7 @@ def _divergence(group: Group) -> Iterator[str]:
     yield (
         f"## Where it goes wrong\n\nThe failing trial {_code(group.example.trial)} was compared with the most similar"
         f" passing trial, {_code(divergence.passing.trial)} of {_code(divergence.run)}."
-        f" They diverge at step {divergence.step}.\n\n"
+        f" What differs: {_code(divergence.sentence)}; see step {divergence.step}.\n\n"
         f"The failing trial:\n\n{code_block(divergence.did)}\n\n"
         f"The passing trial:\n\n{code_block(divergence.instead)}"
     )

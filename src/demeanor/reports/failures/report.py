@@ -160,9 +160,9 @@ def _classify(trial: TrialSteps, passed: Sequence[TrialSteps]) -> tuple[GroupKin
         title = f"void({verdict.cause}): {one_line(verdict.detail, width=200)}"
         return "void", f"{verdict.cause} {_normalised(verdict.detail, record)}", title, None
     failed_checks = [one for one in verdict.findings if one.answer == "no"]
-    title, divergence = find_divergence(trial, nearest_pass(trial, passed))
-    if divergence is not None and not any(one.check in _OWN_CHECKS for one in failed_checks):
-        return "divergence", title, title, divergence
+    divergence = find_divergence(trial, nearest_pass(trial, passed))
+    if divergence is not None and divergence.general and not any(one.check in _OWN_CHECKS for one in failed_checks):
+        return "divergence", divergence.general, divergence.general, divergence
     key = "; ".join(f"{one.check}: {_normalised(one.reason, record)}" for one in failed_checks)
     return "finding", key, _title(failed_checks), divergence
 
@@ -192,9 +192,10 @@ def _group(kind: GroupKind, title: str, expected: bool, own: Sequence[tuple[Tria
         alike.setdefault(_without_details(_reason(trial.record), trial.record), []).append(position)
     by_number = sorted(alike.values(), key=lambda found: (-len(found), _reason(own[found[0]][0].record)))
     example = by_number[0][0]
+    sentences = {divergence.sentence for _, divergence in own if divergence is not None}
     return Group(
         kind=kind,
-        title=title,
+        title=sentences.pop() if kind == "divergence" and len(sentences) == 1 else title,
         trials=(own[example][0].record, *(trial.record for trial, _ in own if trial is not own[example][0])),
         expected=expected,
         parting=own[example][1],

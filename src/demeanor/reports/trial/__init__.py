@@ -8,7 +8,10 @@ from demeanor.core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from demeanor.reports.trial.divergence import (
+        NO_SINGLE_STEP as NO_SINGLE_STEP,
+        SAME_STEPS as SAME_STEPS,
         Divergence as Divergence,
+        explain as explain,
         find_divergence as find_divergence,
         nearest_pass as nearest_pass,
         sort_key as sort_key,
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "divergence": "Divergence find_divergence nearest_pass sort_key",
+        "divergence": "NO_SINGLE_STEP SAME_STEPS Divergence explain find_divergence nearest_pass sort_key",
         "render": "trace_diff trace_text",
         "rows": "AlignedSteps step_rows",
     },

@@ -192,12 +192,21 @@ def _indent(text: str, by: int = 2) -> str:
 
 
 def trace_diff(
-    left: tuple[Record, Sequence[Event]], right: tuple[Record, Sequence[Event]], screen: Screen, *, full: bool = False
+    left: tuple[Record, Sequence[Event]],
+    right: tuple[Record, Sequence[Event]],
+    screen: Screen,
+    *,
+    explanation: str = "",
+    full: bool = False,
 ) -> str:
-    """Return two trials side by side: the steps that they share, where they diverge, and what each did then."""
+    """Return two trials side by side: the steps that they share, where they diverge, and what each did then.
+
+    `explanation` says what explains it, if the first failed and the second passed.
+    """
     pairs = align(left[1], right[1])
     divergence = first_divergence(pairs)
     head = [*_diff_head("A", left[0]), *_diff_head("B", right[0]), "", _summary(pairs, divergence)]
+    head += [f"A: {explanation}."] if explanation else []
     lines = [*fitted("\n".join(head), screen.width).splitlines(), ""]
     lines += _side_by_side(pairs, divergence, screen, _LONGEST_STEP * 20 if full else _LONGEST_STEP)
     return "\n".join(screen.safe(line) for line in lines)

@@ -21,8 +21,9 @@ from demeanor.core.values.trajectory import (
 )
 from demeanor.core.values.user import UserTurn
 from demeanor.render import duration
+from demeanor.reports.trial.divergence import find_divergence
 from demeanor.reports.trial.render import aside_name, called_by, caller_names, place_replies, steer_title
-from demeanor.results import Pair, TrialSteps, align, first_divergence
+from demeanor.results import Pair, TrialSteps, align
 from demeanor.store import ExchangeTime
 
 MOST_STEPS = 150
@@ -109,7 +110,7 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
     others = passing.events or () if passing else ()
     beside = passing is not None and passing.events is not None
     pairs: Sequence[Pair] = align(events, others if beside else events)
-    divergence = first_divergence(pairs) if beside else None
+    divergence = find_divergence(own, passing)
     left_notes, right_notes = _notes(events), _notes(others)
     replies, further = place_replies(events, own.replies)
     other_replies, _ = place_replies(others, passing.replies if passing else ())
@@ -124,7 +125,7 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
                 left=_cell(pair.left, left_notes, replies, callers),
                 right=_cell(pair.right, right_notes, other_replies, other_callers) if beside else None,
                 same=pair.same,
-                divergence=index == divergence,
+                divergence=divergence is not None and divergence.step == index + 1,
                 turn=turn,
                 usage=usage.get(turn, "") if turn not in seen else "",
             )

@@ -15,7 +15,7 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.trajectory import Called, Event
 from demeanor.core.values.verdict import Pass, Void
 from demeanor.reports.failures import group_brief, group_failures, reproduce, with_commands
-from demeanor.reports.trial import find_divergence, nearest_pass, step_rows
+from demeanor.reports.trial import NO_SINGLE_STEP, SAME_STEPS, find_divergence, nearest_pass, step_rows
 from demeanor.results import StoredRun, TrialSteps, load_steps, request_of_run, stored_scan, user_replies
 from demeanor.store import ExchangeTime, RunPlace, SqlHistory, exchange_times, outcomes, place_of, read_notes
 from demeanor.web.charts import Span, time_strip
@@ -125,14 +125,14 @@ def _steps(
     own = _with_replies(context, run, own)
     if passing is not None:
         passing = _with_replies(context, context.history().run(passing.run), passing)
-    title, divergence = find_divergence(own, passing)
     return {
         "brief": "" if good or place.origin != "demeanor" else _brief(run, own, passing, place),
         "steps": step_rows(own, passing, times),
         "own": own,
         "passing": passing,
-        "divergence": divergence,
-        "divergence_title": title,
+        "divergence": find_divergence(own, passing),
+        "no_single_step": NO_SINGLE_STEP,
+        "same_steps": SAME_STEPS,
         "absence": own.absence,
     }
 
