@@ -20,6 +20,7 @@ from demeanor.cli.options import (
     trial_arguments,
 )
 from demeanor.cli.program import main
+from demeanor.config import read_config
 from demeanor.config.tables import Limit
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.executor_spec import ExecutorSpec
@@ -174,6 +175,16 @@ def test_the_configuration_is_named_before_or_after_the_command(
 def test_json_takes_precedence_over_format(options: dict[str, object], expected: str):
     """A command without `--format` prints for the terminal."""
     assert output_format(argparse.Namespace(**options)) == expected
+
+
+@pytest.mark.parametrize("command", ["nightly --dry-run", "report", "serve", "store export x"])
+def test_an_address_is_no_folder_of_runs(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No folder is made that has the name of a scheme."""
+    assert main([*command.split(), "--results=sqlite:////x/y.db"]) == 2
+    assert "expected a folder, found an address" in capsys.readouterr().err
+    (tmp_path / "demeanor.toml").write_text('results = "postgresql://host/db"')
+    with pytest.raises(BadInput, match="results: expected a folder, found 'postgresql://host/db'"):
+        read_config(tmp_path)
 
 
 @pytest.mark.parametrize("command", ["serve", "gateway serve"])

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from demeanor.config import Config, Limit, UnknownPlace, executor_at, read_config
+from demeanor.config import Config, Limit, UnknownPlace, executor_at, read_config, scheme_of
 from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.sandbox_spec import RANKS
@@ -298,6 +298,10 @@ def print_report(
 def load_config(args: argparse.Namespace, *, near: Path | None = None) -> Config:
     """The configuration that the command line selects: by default that of the project around `near`, if it is a folder,
     or around the current folder."""
+    results = getattr(args, "results", None)
+    if results is not None and scheme_of(str(results)):
+        remedy = "name a folder; the address of a database belongs in `store` or DEMEANOR_STORE"
+        raise UsageError(f"--results={results}: expected a folder, found an address\n  → {remedy}")
     if args.config is not None and not args.config.is_file():
         raise BadInput("there is no such file", where=args.config, remedy="correct the path, or leave --config out")
     config = read_config(near if near is not None and near.is_dir() else Path.cwd(), args.config)

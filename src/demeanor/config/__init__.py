@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         read_config as read_config,
         read_settings as read_settings,
         read_toml as read_toml,
+        scheme_of as scheme_of,
     )
     from demeanor.config.engine_tables import ENGINES as ENGINES
     from demeanor.config.executor import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "config": "Config FILE find_config read_config read_settings read_toml",
+        "config": "Config FILE find_config read_config read_settings read_toml scheme_of",
         "engine_tables": "ENGINES",
         "executor": "EXECUTORS UnknownPlace executor_at",
         "fix": "FixRules Guard RULES",

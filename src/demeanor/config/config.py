@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -242,6 +243,19 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise BadInput(f"is not valid TOML: {error}", where=path) from None
 
 
+def scheme_of(address: str) -> str:
+    """`sqlite` of `sqlite:x`, `postgresql` of `postgresql://host/db`; empty for a path."""
+    match = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", address)
+    return match[1].lower() if match else ""
+
+
+def _folder(table: Table, key: str, default: str) -> str:
+    path = table.text(key, default)
+    if scheme_of(path):
+        table.fail(key, f"expected a folder, found {path!r}", "the address of a database belongs in `store`")
+    return path
+
+
 def read_settings(table: Table, path: Path) -> Config:
     """The configuration in a table of the file `path`."""
     subjects = table.texts("subjects")
@@ -259,7 +273,7 @@ def read_settings(table: Table, path: Path) -> Config:
         idle_timeout=table.number("idle_timeout", least=0.1),
         jobs=table.whole("jobs", least=1, most=1000),
         attempts=table.whole("attempts", least=1, most=100) or 3,
-        results=table.text("results", "results"),
+        results=_folder(table, "results", "results"),
         store=table.text("store"),
         captures=table.text("captures"),
         canary=table.choice("canary", ("fail", "note", "off")) or "fail",  # type: ignore[arg-type]

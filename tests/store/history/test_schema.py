@@ -132,10 +132,13 @@ def test_history_address(given: str, found: str):
     assert history_address(config, {"DEMEANOR_STORE": "postgres://x/y"}) == "postgres://x/y"
 
 
-def test_an_unsupported_database_is_refused():
-    """The message says what is supported."""
-    with pytest.raises(BadInput, match="store: 'mysql' databases are not supported\n  → write postgresql"):
-        history_address(Config(root=Path("/p"), store="mysql://x"), {})
+@pytest.mark.parametrize("given", ["mysql://x", "mysql:x", "sqlite:x", "sqlite://x", "SQLITE:/x", "postgresql:x"])
+def test_an_unsupported_database_is_refused(given: str):
+    """The message says what is supported; no folder gets the name of a scheme."""
+    with pytest.raises(
+        BadInput, match=r"store: addresses that begin with '\w+:(//)?' are not supported\n  → write post"
+    ):
+        history_address(Config(root=Path("/p"), store=given), {})
 
 
 def test_passwords_are_not_shown():

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from demeanor._version import __version__
-from demeanor.config import Config
+from demeanor.config import Config, scheme_of
 from demeanor.core.values.errors import BadInput, StoreError
 from demeanor.store.history.database import Database
 from demeanor.store.history.sql_history import SqlHistory
@@ -34,17 +34,18 @@ def history_address(config: Config, environ: Mapping[str, str], results: Path | 
     if not given:
         return str((results or config.root / config.results) / FILE)
     where, key = (VARIABLE, None) if environ.get(VARIABLE) else (config.where, "store")
-    scheme = urlsplit(given).scheme
-    if scheme in {"postgresql", "postgres"}:
+    scheme = scheme_of(given)
+    if scheme in {"postgresql", "postgres"} and "://" in given:
         return given
-    if scheme == "sqlite":
-        given = unquote(given.removeprefix("sqlite://").removeprefix("/") if ":///" in given else given[9:])
-    elif "://" in given:
+    if given.startswith("sqlite:///"):
+        given = unquote(given.removeprefix("sqlite:///"))
+    elif scheme:
+        begin = given[: len(scheme) + (3 if "://" in given else 1)]
         raise BadInput(
-            f"{scheme!r} databases are not supported",
+            f"addresses that begin with {begin!r} are not supported",
             where=where,
             key=key,
-            remedy="write postgresql://USER@HOST/DATABASE or a file path",
+            remedy="write postgresql://USER@HOST/DATABASE, sqlite:///FILE or a file path",
         )
     return str(config.root / given)
 
