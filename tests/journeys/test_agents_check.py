@@ -264,6 +264,8 @@ def test_a_version_that_was_just_installed_is_used_or_the_message_says_how(proje
     assert older in listed()["path"]
     assert listed()["why"] == "agents.codex.version in the configuration"
     assert "instead" not in installed(f"codex@{older}")
+    project.write(demeanor_toml='[agents.codex]\nversion = "0.998.0"\n')
+    assert "Codex 0.998.0 is not installed" in project.demeanor("agents", "check", "codex", **env).stderr
 
 
 def test_a_registry_that_can_not_be_reached_is_exit_code_2(project: Project, tmp_path: Path):

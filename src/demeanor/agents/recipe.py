@@ -239,10 +239,11 @@ class RecipeAgent:
 
     def missing(self) -> str | None:
         """Why it can't be started: it is not installed, or a program that its tools need is missing."""
-        version = f"@{self.required_version}" if self.required_version else ""
-        command = f"run `demeanor agents install {self.recipe.name}{version}`"
+        version = self.required_version
+        command = f"run `demeanor agents install {self.recipe.name}{f'@{version}' if version else ''}`"
         if not self.setup.program:
-            return f"{self.recipe.title} is not installed; {command}, or set agents.{self.name}.program"
+            missing = f"{self.recipe.title} {version}" if version else self.recipe.title
+            return f"{missing} is not installed; {command}, or set agents.{self.name}.program"
         package, folder = self.recipe.package, self._installation()
         broken = package.broken_helper(folder) if folder and folder.name == package.version else None
         return f"the installation of {self.recipe.title} is incomplete: {broken}; {command} again" if broken else None
