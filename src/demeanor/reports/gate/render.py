@@ -111,7 +111,7 @@ def _often(chance: float) -> str:
 
 def _gaps(report: GateReport) -> str:
     """What is missing for a yes."""
-    parts = []
+    parts = list(report.run.lost)
     if report.removed:
         parts.append(f"{count(len(report.removed), 'eval')} {'was' if len(report.removed) == 1 else 'were'} removed")
     if report.unjudged:

@@ -90,7 +90,12 @@ class JoinedRun:
     @property
     def result(self) -> RunResult:
         """The run as it is, with whatever is missing."""
-        return RunResult(plan=self.plan, info=self.info, folder=self.folder.folder, records=self.folder.records())
+        records = self.folder.records()
+        last = max((record.ended for record in records if record.ended), default=self.info.started)
+        seconds = (datetime.fromisoformat(last) - datetime.fromisoformat(self.info.started)).total_seconds()
+        return RunResult(
+            plan=self.plan, info=self.info, folder=self.folder.folder, records=records, seconds=max(0.0, seconds)
+        )
 
 
 def planned_shard(
@@ -293,7 +298,7 @@ def _require_same_versions(shards: Sequence[RunFolder], plan: Plan) -> None:
     for shard in shards:
         if edited := list(stale_attempts(shard, plan, settings=False).attempts):
             raise BadInput(
-                f"the evals here are not those that the shards ran: {edited[0].rsplit('/', 2)[0]} was edited",
+                f"the evals here are not those that the shards ran: {edited[0].rpartition('/')[0]} was edited",
                 where=shard.folder,
                 remedy=f"check out the commit of the shards: {shard.info().commit or 'unknown'}",
             )
