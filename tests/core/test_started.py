@@ -87,7 +87,7 @@ trace nosuch | one --run nosuch | one --against nosuch --diff | one --results no
 trace --prompt nosuch | --prompt one --run nosuch | --prompt --results nosuch | --notes --run nosuch | --label real
 trace nosuch --label real | one --label nosuch | one --note text --run nosuch --label real | one --note text
 validate --calibrate nosuch | --calibrate one | --calibrate one --labels nosuch.csv | --calibrate one --results nosuch
-rejudge nosuch | latest --last 0 | latest --scenario nosuch | latest --evals nosuch | latest --jobs 0
+rejudge nosuch | latest --last 0 | latest --scenario nosuch | latest --evals nosuch
 rejudge latest --results nosuch | latest --config key.toml
 fork nosuch | one --at 99 | one --at 0 | one --run nosuch --at 1 | one --at 1 --instead nosuch | one --at 1 --save ../x
 cover --subject nosuch | nosuch | --instruction nosuch | --since nosuch | --drop 2 | --sure 0 | --min-coverage 3

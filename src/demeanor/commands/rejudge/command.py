@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from demeanor.results import StoredRun
 
 _OPTIONS = {
-    "": ("last", "evals", "as_it_was", "ask_judge", "keep", "jobs", "json"),
+    "": ("last", "evals", "as_it_was", "ask_judge", "keep", "json"),
     "--watch": ("run", "trials", "subject"),
 }
 
@@ -64,9 +64,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=tuple(RANKS),
         help="sandbox for the commands of checks, and with --run of agents (default: as in the run)",
     )
-    once.add_argument(
-        "--jobs", type=positive_int, metavar="N", help="trials judged in parallel (default: twice the cores)"
-    )
     once.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
@@ -108,7 +105,6 @@ def run(args: argparse.Namespace) -> ExitCode:
         evals=evals,
         paths=args.evals,
         sandbox=args.sandbox,
-        jobs=args.jobs,
         as_it_was=args.as_it_was,
         ask_judge=args.ask_judge or "never",
         budget=args.budget,

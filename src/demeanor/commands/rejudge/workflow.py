@@ -69,9 +69,6 @@ class RejudgeOptions:
     sandbox: str | None = None
     """The sandbox for the commands of checks; None means that of the run."""
 
-    jobs: int | None = None
-    """How many trials are judged in parallel."""
-
     as_it_was: bool = False
     """Whether to judge trials whose scenario was edited since, with the starting files of that time."""
 
@@ -196,7 +193,7 @@ async def _judge_all(
     later = read_judge_answers(run.folder.folder if run.folder else None)
     templates = TemplateCache(sandbox.folder, checks.run_setup)
     restorer = Restorer(run.place, open_capture_store(catalog.config), templates, as_it_was=options.as_it_was)
-    slots = asyncio.Semaphore(options.jobs or min(2 * (os.cpu_count() or 1), 8))
+    slots = asyncio.Semaphore(min(2 * (os.cpu_count() or 1), 8))
 
     def judge_of(trial: Trial, capture: Capture, record: Record) -> TrialJudge:
         more = later.get((record.trial, record.attempt), ())

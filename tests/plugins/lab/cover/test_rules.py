@@ -162,15 +162,6 @@ def test_a_search_that_was_interrupted_goes_on_where_it_stopped() -> None:
     assert "not tried" not in run(prompt, again).answers().values()
 
 
-def test_all_evals_of_an_instruction_are_found_if_asked_for() -> None:
-    """By default, the first one is enough."""
-    prompt = Prompt(random.Random(4))
-    state = run(prompt, prompt.state(CoverRule(all_evals=True)))
-    held = {(by.eval, by.parts[0]) for by in state.held() if by.change == "drop" and len(by.parts) == 1}
-    assert held == {(name, *group) for name, groups in prompt.effects.items() for group, _ in groups if len(group) == 1}
-    assert len(held) > len({part for _, part in held})
-
-
 def test_an_eval_whose_rate_has_changed_by_itself_is_left_out() -> None:
     """Nothing is blamed on a removal: with the prompt as it is, the eval fails too."""
     prompt = Prompt(random.Random(5))

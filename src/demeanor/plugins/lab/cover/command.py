@@ -81,9 +81,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="the accepted probability to report an instruction without effect (default: 1%%)",
     )
     how.add_argument(
-        "--all-evals", action="store_true", help="find every eval that holds an instruction (default: the first one)"
-    )
-    how.add_argument(
         "--baseline-trials",
         type=positive_int,
         default=10,
@@ -99,7 +96,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     build_argument(how)
     out = parser.add_argument_group("output")
     out.add_argument("--json", action="store_true", help="print only the report, as JSON")
-    out.add_argument("--format", choices=("terminal", "markdown"), default="terminal", help="output format")
     out.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     config_argument(parser)
     parser.epilog = (
@@ -111,7 +107,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """Search, write the report and print it."""
     from demeanor.cli import make_ui
-    from demeanor.reports.prompt_coverage import COVER_DOCUMENT, FOLDER, cover_markdown, cover_terminal
+    from demeanor.reports.prompt_coverage import COVER_DOCUMENT, FOLDER, cover_terminal
     from demeanor.runner import Catalog, execute, prepare
 
     config = load_config(args)
@@ -126,7 +122,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     result = execute(prepared, ui=ui, watch=search.watch, more=search.more)
     report = _report(args, config, search, result)
     _write(report, catalog, result)
-    print_report(args, report, COVER_DOCUMENT, cover_terminal, cover_markdown)
+    print_report(args, report, COVER_DOCUMENT, cover_terminal)
     return report.exit_code
 
 
@@ -154,7 +150,7 @@ def _search(args: argparse.Namespace, catalog: Catalog, request: RunRequest, res
     past = baselines_of(plan, nights, eval_hashes(evals) if nights else {})
     return CoverRun(
         plan=plan,
-        rule=CoverRule(drop=args.drop, sure=args.sure, false_alarm=args.false_alarm, all_evals=args.all_evals),
+        rule=CoverRule(drop=args.drop, sure=args.sure, false_alarm=args.false_alarm),
         history={cell.eval.name: past[cell.id] for cell in plan.cells if cell.id in past},
         earlier=earlier_records(results / FOLDER),
         operator=args.operator,

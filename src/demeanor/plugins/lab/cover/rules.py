@@ -2,8 +2,7 @@
 
 Everything is a function of the trials: eval and removed instructions → passes and fails. So an interrupted search goes
 on where it stopped, and the same rule runs in simulations. Evals are searched one after the other (group_search.py). An
-instruction that an eval holds is left alone in the searches of later evals, unless all evals of each instruction are
-asked for: then the searches are independent and take place at the same time.
+instruction that an eval holds is left alone in the searches of later evals.
 """
 
 from __future__ import annotations
@@ -51,9 +50,6 @@ class CoverRule:
 
     cap: int = 40
     """The largest number of trials of one eval with one removal."""
-
-    all_evals: bool = False
-    """Whether every eval that holds an instruction is searched for, not only the first one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -188,9 +184,8 @@ class CoverState:
                 made[-1] = known = ended
             else:
                 self._advance(known)
-            if not self.rule.all_evals:
-                held |= {by.parts[0] for by in known.held if by.holds}
-                waiting = known.next is not None
+            held |= {by.parts[0] for by in known.held if by.holds}
+            waiting = known.next is not None
         return made
 
     def _ended(self, one: EvalSearch) -> EvalSearch | None:
