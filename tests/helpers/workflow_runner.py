@@ -58,6 +58,10 @@ class WorkflowRunner:
     action_path: str = ""
     head: str = ""
     """The commit of the pull request."""
+    variables: dict[str, str] = field(default_factory=dict)
+    """The variables of the repository."""
+    shard: tuple[int, str] = (0, "")
+    """The index of a job in its matrix, and its value."""
 
     def run_action(self, action: Path, **inputs: str) -> JobResult:
         """Run a composite action as the only step of a job."""
@@ -96,6 +100,7 @@ class WorkflowRunner:
         text = re.sub(r"inputs\.(\w+) == '(\w+)'", lambda one: str(self.inputs[one[1]] == one[2]), text)
         ran = bool(list(folder.glob("results/*/run.json")))
         known = {"True": True, "False": False, "always()": True, "!cancelled()": True}
+        known["vars.EVALS_SHARDS"] = "EVALS_SHARDS" in self.variables
         known["hashFiles('results/*/run.json') != ''"] = ran
         return all(known[part] for part in text.split(" && "))
 
@@ -118,10 +123,12 @@ class WorkflowRunner:
         elif action.startswith("actions/upload-artifact@"):
             if (folder / inputs["path"]).exists():
                 target = self.home / "artifacts" / inputs["name"]
-                target.mkdir(parents=True)
+                target.mkdir(parents=True, exist_ok=inputs.get("overwrite") == "True")
                 shutil.copy(folder / inputs["path"], target)
         elif action.startswith("actions/download-artifact@"):
-            shutil.copytree(self.home / "artifacts" / inputs["name"], folder, dirs_exist_ok=True)
+            for source in (self.home / "artifacts").glob(inputs.get("pattern", inputs.get("name", ""))):
+                target = folder / inputs.get("path", "")
+                shutil.copytree(source, target / source.name if "pattern" in inputs else target, dirs_exist_ok=True)
         elif action.startswith("actions/checkout@") and "ref" in inputs:
             subprocess.run(["git", "checkout", "--quiet", inputs["ref"]], cwd=folder, check=True)
         else:
@@ -137,6 +144,9 @@ class WorkflowRunner:
             scope, _, name = found[1].partition(".")
             if scope == "inputs":
                 return self.inputs[name]
+            if scope == "vars":
+                return self.variables.get(name, "")
+            known |= {"strategy.job-index": str(self.shard[0]), "matrix.shard": self.shard[1]}
             return self.secrets.get(name, "") if scope == "secrets" else known[found[1]]
 
         return re.sub(r"\$\{\{ (.*?) \}\}", value, text)
@@ -157,6 +167,7 @@ class WorkflowRunner:
                 "HOME": str(self.home),
                 "CI": "true",
                 "GITHUB_ACTIONS": "true",
+                "GITHUB_RUN_ID": "7",
                 "GITHUB_REPOSITORY": "acme/agent",
                 "GITHUB_STEP_SUMMARY": str(summary),
                 **env,

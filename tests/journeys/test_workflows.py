@@ -143,6 +143,30 @@ def test_a_pull_request_is_gated_and_commented(repository: Repository) -> None:
     assert f"pip install {PACKAGE}\n" in commented.log
 
 
+def test_a_night_and_a_gate_in_shards(repository: Repository) -> None:
+    """The matrix of the repository's variable, and a last job that joins, reports and decides; a lost shard is red. One
+    shard has no trial, as there are fewer trials than shards."""
+    runner = repository.runner
+    repository.commit(CONFIG.format(command=GOOD))
+    for workflow in (NIGHTLY, PULL_REQUEST):
+        job = yaml.safe_load((repository.project.folder / ".github/workflows" / workflow).read_text())["jobs"]["shards"]
+        assert (job["if"], job["strategy"]["fail-fast"]) == ("${{ vars.EVALS_SHARDS }}", False)
+    runner.variables["EVALS_SHARDS"] = '["1/2", "2/2"]'
+    for workflow in (NIGHTLY, PULL_REQUEST):
+        for runner.shard in ((0, "1/2"), (1, "2/2")):
+            part = runner.run(workflow, "shards")
+            assert part.success, part.log
+            assert part.summary == ""
+        whole = runner.run(workflow)
+        assert whole.success, whole.log
+        assert "writes" in whole.summary
+        assert repository.nights() == 1
+    shutil.rmtree(runner.home / "artifacts/evals-shard-1")
+    lost = runner.run(PULL_REQUEST)
+    assert lost.steps["Decide"] == "failure"
+    assert "shard 2/2 is missing" in lost.summary
+
+
 def test_without_a_key_the_evals_are_validated_and_a_notice_says_what_was_not_done(repository: Repository) -> None:
     """Forks, Dependabot and the first push have no keys; that is no reason to be red."""
     repository.commit(CONFIG.format(command=BAD))

@@ -64,10 +64,13 @@ def test_keys_are_passed_by_name_to_the_steps_that_run_agents(project: Project) 
     project.demeanor("init", "--agent", "codex", "--model", "openai/gpt-5-mini")
     for path in (project.folder / ".github/workflows").iterdir():
         jobs = yaml.safe_load(path.read_text())["jobs"]
-        (step,) = (step for step in jobs["evals"]["steps"] if "secrets." in str(step))
-        assert step["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
-        assert "demeanor gate" in step["run"] or "demeanor nightly" in step["run"]
-        assert [name for name, job in jobs.items() if "OPENAI_API_KEY" in str(job)] == ["evals"]
+        with_key = [name for name, job in jobs.items() if "OPENAI_API_KEY" in str(job)]
+        assert with_key == [name for name in ("shards", "evals") if name in jobs]
+        for name in with_key:
+            (step,) = (step for step in jobs[name]["steps"] if "secrets." in str(step))
+            assert step["env"]["OPENAI_API_KEY"] == "${{ secrets.OPENAI_API_KEY }}"
+            assert {*step["env"]} <= {"OPENAI_API_KEY", "SHARD", "EVALS_SHARDS"}
+            assert "demeanor gate" in step["run"] or "demeanor nightly" in step["run"]
 
 
 def test_the_configuration_names_the_subject(project: Project) -> None:

@@ -42,6 +42,9 @@ _FORK = {"github-fork.yml": ".github/workflows/evals-fork.yml"}
 SMOKE = {"github-smoke.yml": ".github/workflows/evals-smoke.yml"}
 """The workflow of `--smoke` and where it is written."""
 
+_MACHINE = "github-machine.yml"
+"""The steps that prepare the machine of a job on GitHub."""
+
 _CLINE_MODELS = ("claude-sonnet-4-20250514", "gpt-4o", "gemini-2.5-pro-preview-06-05")
 """The models of Cline's own smoke tests, which its router serves."""
 
@@ -136,7 +139,13 @@ def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
     texts = {target: (folder / name).read_text("utf-8") for name, target in targets.items()}
     if choice.own and not choice.own.edits:
         texts = {target: _without(text, _ABOUT_CALLS) for target, text in texts.items()}
-    return {PurePosixPath(target): fill(text, blocks) for target, text in texts.items()}
+    machine = fill((folder / _MACHINE).read_text("utf-8"), blocks)
+    return {
+        PurePosixPath(target): fill(
+            text, {**blocks, "machine": machine.replace("WORKFLOW", PurePosixPath(target).name).splitlines()}
+        )
+        for target, text in texts.items()
+    }
 
 
 def steps(choice: StarterChoice, environ: Mapping[str, str]) -> list[tuple[str, str]]:
