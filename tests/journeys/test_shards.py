@@ -107,12 +107,12 @@ def test_a_gate_in_shards_decides_as_alone(tmp_path: Path):
         done = project.demeanor("gate", "--policy", "all", "--seed", "3", "--shard", f"{number}/2", "--json")
         assert done.returncode == 0, done.stderr
         first += json.loads(done.stdout)["trials"]
-    joined = project.demeanor("gate", "--policy", "all", "--json", "--shard", "results/shards")
+    joined = project.demeanor("gate", "--policy", "all", "--json", "--seed", "3", "--shard", "results/shards")
     assert joined.returncode == alone.returncode, joined.stderr
     rows = [json.loads(done.stdout)["rows"] for done in (alone, joined)]
     assert rows[0] == rows[1]
     assert first == 8 < sum(row["passed"] + row["failed"] for row in rows[0]), "a second round was needed"
     one = sorted((project.folder / "results/shards").iterdir())[0]
-    lost = project.demeanor("gate", "--policy", "all", "--shard", str(one))
+    lost = project.demeanor("gate", "--policy", "all", "--seed", "3", "--shard", str(one))
     assert lost.returncode == 3
     assert "shard 2/2 is missing" in lost.stdout.splitlines()[0]

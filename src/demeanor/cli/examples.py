@@ -16,7 +16,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
         ("demeanor nightly", "all evals on all subjects"),
         ("demeanor nightly --resume", "the missing trials of the last night"),
         ("demeanor nightly --budget 20usd", "with a limit on what it spends"),
-        ("demeanor nightly --shard 2/8", "a part of the trials, on one of eight machines"),
     ),
     "gate": (
         ("demeanor gate", "may the checked-out change merge?"),
@@ -81,7 +80,6 @@ EXAMPLES: Mapping[str, Sequence[tuple[str, str]]] = {
     "store import": (
         ("demeanor store import other-machine/results", "all runs of a folder"),
         ("demeanor store import report.json", "results of another tool"),
-        ("demeanor store import shards", "join the shards of a run, and decide"),
     ),
     "store export": (
         ("demeanor store export --format csv --output t.csv", "the latest run as a table"),
