@@ -19,27 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from demeanor.core.values.errors import UsageError
-from demeanor.plugins.cluster.certificates import security, write_certificate
+from demeanor.plugins.cluster.certificates import SETTINGS, security, write_certificate
 from demeanor.plugins.cluster.spec import ClusterSpec
 
 _HOST = "127.0.0.1"
 _STOP_SECONDS = 2.0
-
-SETTINGS: dict[str, Any] = {
-    "distributed.scheduler.allowed-failures": 0,
-    "distributed.scheduler.worker-ttl": "120s",
-    "distributed.scheduler.reuse-broadcast-comm": True,
-    "distributed.scheduler.http.routes": [],
-    "distributed.scheduler.work-stealing": False,
-    "distributed.nanny.pre-spawn-environ": {},
-    "distributed.worker.http.routes": [],
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.system-monitor.interval": "10s",
-    "distributed.admin.system-monitor.disk": False,
-}
-"""Nothing is retried behind our back, nothing is served over HTTP, the environment of workers is ours, and processes
-that wait use next to no CPU time."""
 
 
 class LocalClusterProcess:
