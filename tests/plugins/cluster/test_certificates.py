@@ -38,7 +38,7 @@ def test_dasks_own_programs_find_certificate_and_settings_in_the_folder(tmp_path
     """As `DASK_CONFIG=certs dask scheduler` reads them."""
     folder = tmp_path / "certs"
     write_certificate(folder)
-    read = dask.config.collect(paths=[str(folder)], env={})
+    read = dask.config.merge(dask.config.config, dask.config.collect(paths=[str(folder)], env={}))
     with dask.config.set(read):
         found, expected = Security(), security(folder)
         assert found.require_encryption
