@@ -192,3 +192,24 @@ def test_links_in_a_shard_are_left_out(tmp_path: Path) -> None:
     together = joined(folder, tmp_path)
     assert not [path for path in together.folder.folder.rglob("*") if path.is_symlink()]
     assert not list(together.folder.folder.rglob("secret"))
+
+
+def test_another_policy_than_that_of_the_shards_is_refused(tmp_path: Path) -> None:
+    """An eval that was promoted since they ran would be decided by another rule."""
+    folder = shards(tmp_path / "shards", 1)
+    promoted = plan(*(an_eval(f"e{n}", Policy.ALWAYS_PASSES) for n in range(10)), trials=20)
+    with pytest.raises(BadInput, match="e1 is ALWAYS_PASSES here, and was USUALLY_PASSES when the shards ran"):
+        join_shards(find_shards([folder]), promoted, read_config(tmp_path), tmp_path / "results")
+
+
+def test_numbers_that_no_run_has_are_refused(tmp_path: Path) -> None:
+    """A shard may come from a machine that someone else controls."""
+    run_json = shards(tmp_path / "shards", 1) / "s1" / "run.json"
+    text = run_json.read_text()
+    for old, new, problem in (
+        ('"of": 1', '"of": 2000000000', "can't be read"),
+        ('"whole": 20', '"whole": 2000000000', "more"),
+    ):
+        run_json.write_text(text.replace(old, new))
+        with pytest.raises(BadInput, match=problem):
+            joined(tmp_path / "shards", tmp_path)

@@ -33,6 +33,7 @@ SHARDS = "shards"
 
 _MAY_DIFFER = ("shard", "jobs", "timeout", "budget_usd", "budget_tokens", "agent_debug", "build", "fail_fast")
 _CHOICE = ("paths", "subjects", "model", "names", "keyword", "suites", "policy", "env", "faults")
+_MOST_SHARDS, _MOST_TRIALS = 10_000, 1_000_000
 _NAMED = 5
 
 
@@ -186,7 +187,7 @@ def join_shards(shards: Sequence[RunFolder], plan: Plan, config: Config, results
 
 def _shard(folder: RunFolder) -> Shard:
     shard = request_of_run(folder.info()).shard
-    if shard is None or not 1 <= shard.number <= shard.of:
+    if shard is None or not 1 <= shard.number <= shard.of < _MOST_SHARDS:
         raise BadInput("its shard can't be read", where=folder.folder / RUN_FILE)
     return shard
 
@@ -270,6 +271,8 @@ def _whole_plan(shards: Sequence[RunFolder], plan: Plan, config: Config) -> Plan
         same = planned.setdefault((str(cell["eval"]), str(cell["subject"])), dict(cell))
         same["whole"] = max(same.get("whole", 0), cell.get("whole", 0))
         same["skipped"] = same["skipped"] if cell["skipped"] else None
+    if sum(cell["whole"] for cell in planned.values()) > _MOST_TRIALS:
+        raise BadInput("has more trials than a run can have", where=shards[0].folder / RUN_FILE)
     here = {(cell.eval.name, str(cell.subject)): cell for cell in plan.cells}
     return Plan(cells=tuple(_cell(cell, here.get(key), config) for key, cell in planned.items()))
 
@@ -287,6 +290,9 @@ def _cell(planned: Mapping[str, Any], here: Cell | None, config: Config) -> Cell
             layer=int(planned["layer"]),
         )
         return replace(stored, needed=needed)
+    if here.eval.policy is not policy:
+        problem = f"{here.eval.name} is {here.eval.policy} here, and was {policy} when the shards ran"
+        raise BadInput(problem, where="shards", remedy="check out the commit of the shards")
     seconds = here.trials[0].timeout if here.trials else 0.0
     trials = (Trial(eval=here.eval, subject=here.subject, number=n + 1, timeout=seconds) for n in range(number))
     return replace(here, trials=tuple(trials), skipped=skipped, needed=needed)
