@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     )
     from demeanor.results.tallies import (
         case_groups as case_groups,
+        despite_lost as despite_lost,
         mean_rate as mean_rate,
         summary as summary,
         tally as tally,
@@ -121,7 +122,7 @@ __getattr__ = lazy_names(
         "resume": "Stale resumed_request stale_attempts",
         "runs": "StoredRun find_past_run find_stored_run request_of_run runs_before runs_with_eval",
         "sent_prompt": "LocatedInstruction locate sent_instructions",
-        "tallies": "case_groups mean_rate summary tally tally_trials",
+        "tallies": "case_groups despite_lost mean_rate summary tally tally_trials",
         "trajectory_diff": "Pair align distance first_divergence way",
         "trial_steps": "TrialSteps load_capture load_steps read_steps user_replies",
     },

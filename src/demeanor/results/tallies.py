@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from demeanor.core.values.policy import Policy
@@ -34,6 +35,12 @@ def tally(cell: Cell, records: Iterable[Record]) -> Tally:
         skipped=cell.skipped,
         ks={1, 3, len(cell.trials)} - {0},
     )
+
+
+def despite_lost(found: Tally, lost: Sequence[str]) -> Tally:
+    """The tally of a run that has lost shards: where trials are missing, all of them are needed, as a shard that is
+    lost may hide any failure."""
+    return replace(found, needed=found.planned) if lost and found.missing else found
 
 
 def tally_trials(

@@ -54,6 +54,7 @@ def night_report(
     nights of the week before judged on the same branch, and no run of this one tried, is undecided.
     """
     tonight, before = nights[-1], nights[:-1][-LAST_NIGHTS:]
+    lost = tuple(dict.fromkeys(part for run in tonight.runs for part in run.info.lost))
     recent = {night.name for night in before if night.info.branch == tonight.info.branch}
     nights = nights if shown is None else nights[-shown:]
     runs = [night.name for night in nights]
@@ -80,17 +81,16 @@ def night_report(
             comparisons=changes,
             needed=needed,
             void_causes=void_causes or {},
+            lost=lost,
         )
         for name, rows in found.items()
     )
     decided = [row for one in subjects for row in one.rows if row.decision is not None]
-    missing = any(row.tonight.missing for row in decided)
-    lost = tuple(dict.fromkeys(part for run in tonight.runs for part in run.info.lost)) if missing else ()
-    verdict = _VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided")
+    missing = lost if any(row.tonight.missing for row in decided) else ()
     return NightReport(
         run=nights[-1].info,
-        verdict="undecided" if lost and verdict == "accepted" else verdict,
-        reason=" · ".join((*lost, _reason(decided))),
+        verdict=_VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided"),
+        reason=" · ".join((*missing, _reason(decided))),
         nights=tuple(nights),
         subjects=subjects,
         batch=_batch(found, subjects, runs) if len(subjects) > 1 else None,
@@ -171,6 +171,7 @@ def _subject(
     comparisons: int,
     needed: Needed | None,
     void_causes: Mapping[tuple[str, str], Mapping[VoidCause, int]],
+    lost: Sequence[str],
 ) -> SubjectNights:
     rows, seen = [], []
     for name, by_run in found.items():
@@ -179,7 +180,15 @@ def _subject(
         causes = void_causes.get((name, subject))
         rows.append(
             night_row(
-                name, by_run, runs, seen=own, recent=recent, changes=comparisons, needed=needed, void_causes=causes
+                name,
+                by_run,
+                runs,
+                seen=own,
+                recent=recent,
+                changes=comparisons,
+                needed=needed,
+                void_causes=causes,
+                lost=lost,
             )
         )
     return SubjectNights(

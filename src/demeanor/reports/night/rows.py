@@ -15,6 +15,7 @@ from demeanor.core.values.tally import Decision, Tally
 from demeanor.core.values.verdict import VoidCause
 from demeanor.decide import decide
 from demeanor.reports.night.report import ABSENT, Mark, NightCell, NightRow, NightStep, Together
+from demeanor.results import despite_lost
 from demeanor.statistics import estimate, newcombe
 
 _MARKS: Mapping[str, Mark] = {
@@ -50,12 +51,14 @@ def night_row(
     changes: int = 1,
     needed: Needed | None = None,
     void_causes: Mapping[VoidCause, int] | None = None,
+    lost: Sequence[str] = (),
 ) -> NightRow:
     """One row, from its cells by night, the shown nights in order, and what differs between them. `recent` are the
-    nights whose cells this one must have; `changes` says how many rows of the report have a change of the rate."""
+    nights whose cells this one must have; `changes` says how many rows of the report have a change of the rate; `lost`
+    are the shards that this night lacks."""
     cells = night_cells(found, runs, seen)
     tonight = found.get(runs[-1])
-    tally = tally_of(tonight, needed) if tonight is not None else None
+    tally = despite_lost(tally_of(tonight, needed), lost) if tonight is not None else None
     if tally is not None and void_causes:
         tally = replace(tally, void_causes=void_causes)
     latest = max(found.values(), key=lambda cell: (cell.started, cell.run))

@@ -12,7 +12,7 @@ from demeanor.core.values.record import Record, RunInfo, last_attempts
 from demeanor.core.values.tally import CaseGroup, Decision, Summary, Tally
 from demeanor.core.values.usage import Total, price_notes, total
 from demeanor.decide import decide, exit_code
-from demeanor.results import case_groups, summary, tally
+from demeanor.results import case_groups, despite_lost, summary, tally
 
 if TYPE_CHECKING:
     from demeanor.core.values.trial import Cell, Plan
@@ -148,7 +148,7 @@ def run_report(
     by_cell: dict[str, list[Record]] = {}
     for record in records:
         by_cell.setdefault(record.cell, []).append(record)
-    cells = tuple(_cell_report(cell, tuple(by_cell.get(cell.id, ())), decide, root) for cell in plan.cells)
+    cells = tuple(_cell_report(cell, tuple(by_cell.get(cell.id, ())), run.lost, decide, root) for cell in plan.cells)
     code = exit_code(cell.decision for cell in cells)
     lost = run.lost if any(cell.tally.missing for cell in cells) else ()
     if lost and code is ExitCode.ACCEPTED:
@@ -171,10 +171,11 @@ def run_report(
 def _cell_report(
     cell: Cell,
     records: tuple[Record, ...],
+    lost: tuple[str, ...],
     decide: Callable[[Tally], Decision],
     root: Path | None,
 ) -> CellReport:
-    counted = tally(cell, records)
+    counted = despite_lost(tally(cell, records), lost)
     return CellReport(
         source=_shown(cell.eval.source.path, root),
         line=cell.eval.source.line,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.core.values.errors import UsageError
-from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.notes import TrialNote
 from demeanor.core.values.policy import Policy
@@ -16,6 +15,7 @@ from demeanor.core.values.usage import total
 from demeanor.decide import decide, exit_code
 from demeanor.reports.night import tally_of
 from demeanor.reports.run import LAYERS, MEANINGS, POLICIES, held_by_layer
+from demeanor.results import despite_lost
 from demeanor.store import (
     SqlHistory,
     TrialOutcome,
@@ -82,7 +82,7 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
     history = context.history()
     run = history.run(parts["run"])
     state = context.state([run.name])
-    lines = context.cached(("run", run.name), state, lambda: _lines(history.cells(run.name)))
+    lines = context.cached(("run", run.name), state, lambda: _lines(history.cells(run.name), run.info.lost))
     causes = context.cached(("voids", run.name), state, lambda: void_causes(history, run.name))
     chosen = _sorted(_filtered(context, lines, causes, query), query.get("sort", ""))
     page, pages = _page_number(query, len(chosen), PAGE)
@@ -90,7 +90,6 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
     trials = outcomes(history, run.name, [(line.cell.eval, line.cell.subject) for line in shown])
     lost = run.info.lost if any(line.cell.missing for line in lines) else ()
     code = exit_code(line.decision for line in lines)
-    code = ExitCode.UNDECIDED if lost and code is ExitCode.ACCEPTED else code
     spent, _, _ = total(line.cell.spent for line in lines if line.cell.attempts)
     evals, _ = context.evals()
     return {
@@ -155,8 +154,8 @@ def runs_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     }
 
 
-def _lines(cells: Sequence[RunCell]) -> list[CellLine]:
-    tallies = [(cell, tally_of(cell)) for cell in cells]
+def _lines(cells: Sequence[RunCell], lost: Sequence[str]) -> list[CellLine]:
+    tallies = [(cell, despite_lost(tally_of(cell), lost)) for cell in cells]
     return [CellLine(cell=cell, tally=tally, decision=decide(tally)) for cell, tally in tallies]
 
 
