@@ -167,6 +167,17 @@ def test_one_bad_first_night_leaves_a_cell_rejectable() -> None:
         assert (found.decision.answer, found.decision.rule) == ("reject", "optimal")
 
 
+@pytest.mark.parametrize("effort", EFFORTS, ids=["standard", "thorough"])
+@pytest.mark.parametrize("correlation", [0.0, 0.07, 0.2])
+def test_what_passed_half_of_the_time_is_never_accepted_without_a_pass(effort: Effort, correlation: float) -> None:
+    """However few its nights are: what fails all of its trials now is rejected."""
+    for nights in (2, 3, 4, 7, 20):
+        for passed in range(-(-nights // 2), nights + 1):
+            past = Baseline(passed=passed, failed=nights - passed, nights=nights)
+            (one,) = gate([cell("f" * effort.cap, past=past)], effort=effort, correlation=correlation)
+            assert one.decision.answer == "reject", (past, one.decision.reason)
+
+
 def test_correlated_trials_are_weaker_evidence() -> None:
     """A plan that expects them has the false alarms that it states; one that does not has several times as many."""
     past, correlation = Baseline(passed=57, failed=3, nights=20), 0.2

@@ -10,13 +10,23 @@ All trials of a gate are of one occasion, as those of a night are: plans and err
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import exp, fsum, log
 
 from demeanor.core.values.error_rates import Operating
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP, Effort
-from demeanor.statistics import SequentialPlan, Stop, Weighted, combined, next_pass, operate, optimal_plan, table
+from demeanor.statistics import (
+    SequentialPlan,
+    Stop,
+    Weighted,
+    combined,
+    next_pass,
+    occasion,
+    operate,
+    optimal_plan,
+    table,
+)
 
 EXPECTED = 0.95
 """The healthy rate of an eval without a history."""
@@ -27,6 +37,9 @@ _MIN_SHARE, _MAX_SHARE, _SHARE_PER_TRIAL = 0.005, 0.03, 0.001
 
 _PSEUDO_TRIALS = 10
 """How many trials at the expected rate are added to a history to estimate its rate."""
+
+_DOUBTFUL, _SURPRISING = 0.05, 0.005
+"""A result that a healthy cell has at most so often is not accepted before the last trial, and not at all."""
 
 _NEGLIGIBLE = 1e-9
 _DEARER, _MAX_PRICE = 1.2, 1e5
@@ -71,14 +84,14 @@ def plan_after(passed: float, failed: float, effort: Effort, correlation: float 
     """The optimal plan of a cell, after a history of so many passes and failures.
 
     A false alarm costs as much as the effort says, or more where a plan would have too many: with a low rate, a short
-    history, or correlated trials.
+    history, or correlated trials. Then it still does not accept what the history makes surprising.
     """
     healthy = [one for one in healthy_rates(passed, failed) if one.weight > _NEGLIGIBLE]
     drops = ((SMALL_DROP, effort.small_drop), (LARGE_DROP, effort.large_drop))
     dropped = [Weighted(rate=one.rate * left, weight=one.weight * price) for left, price in drops for one in healthy]
     trials = passed + failed + _PSEUDO_TRIALS
     rate, unknown = (passed + EXPECTED * _PSEUDO_TRIALS) / trials, 1 / (trials + 1)
-    price = effort.false_alarm
+    price, alike = effort.false_alarm, combined(correlation, unknown)
     while True:
         plan = optimal_plan(
             healthy=healthy,
@@ -88,10 +101,26 @@ def plan_after(passed: float, failed: float, effort: Effort, correlation: float 
             first=effort.first,
             correlation=correlation,
         )
-        alarms = operating(plan.stop, rate, cap=plan.cap, correlation=combined(correlation, unknown))
+        if price > effort.false_alarm:
+            plan = _without_surprises(plan, rate, alike)
+        alarms = operating(plan.stop, rate, cap=plan.cap, correlation=alike)
         if not passed + failed or alarms.chance <= effort.most_false_alarms or price > _MAX_PRICE:
             return plan
         price *= _DEARER
+
+
+def _without_surprises(plan: SequentialPlan, rate: float, correlation: float) -> SequentialPlan:
+    """The plan without accepting so few passes as a cell of this rate hardly ever has: few nights leave low rates open,
+    and with dear false alarms, a plan would accept any result for these."""
+    answers = dict(plan.answers)
+    for (passed, failed), answer in plan.answers.items():
+        if answer == "accept":
+            chance = fsum(occasion(passed + failed, rate, correlation)[: passed + 1])
+            if chance <= _SURPRISING:
+                answers[passed, failed] = "reject"
+            elif chance <= _DOUBTFUL and passed + failed < plan.cap:
+                del answers[passed, failed]
+    return replace(plan, answers=answers)
 
 
 @lru_cache(maxsize=4096)
