@@ -60,12 +60,17 @@ exit_codes = [0]
 [agents.caller]
 adapter = "command"
 dialect = "openai-chat"
-command = ["/usr/bin/python3", "-I", "agent.py", "{{prompt}}"]
+command = ["/usr/bin/python3", "-I", "agent.py", "{{prompt}}", "{{mcp_config}}"]
 env = {{ BASE_URL = "{{base_url}}", TOKEN = "{{token}}" }}
 exit_codes = [0]
+[agents.asker]
+adapter = "acp"
+dialect = "openai-chat"
+command = ["/usr/bin/python3", "-I", "agent.py"]
+env = {{ BASE_URL = "{{base_url}}", TOKEN = "{{token}}" }}
 """
 _EVAL = """\
-@eval_test(ALWAYS_PASSES, name={name!r}, prompt={goal!r}, files={files!r}, trials=1, timeout={limit}{passes_on})
+@eval_test(ALWAYS_PASSES, name={name!r}, prompt={goal!r}, files={files!r}, trials=1, timeout={limit}{arguments})
 def check_{number}(rig, result):
     {check}
 
@@ -144,7 +149,12 @@ def run_hostile(level: str, *, timeout: float, table: Sequence[Behaviour] = HOST
     has_python = Path(_SYSTEM_PYTHON).exists()
     tried = [row for row in table if not (row.isolated_only and level == "none") and (has_python or not row.python)]
     found: dict[str, tuple[str, str]] = {}
-    subjects = {"shell": "hostile", "scripted": "caller:scripted", "provider": "caller:failing"}
+    subjects = {
+        "shell": "hostile",
+        "scripted": "caller:scripted",
+        "provider": "caller:failing",
+        "user": "asker:failing",
+    }
     for needs, attempts in dict.fromkeys((row.needs, row.attempts) for row in tried):
         rows = [row for row in tried if (row.needs, row.attempts) == (needs, attempts)]
         found |= _verdicts(rows, level, subjects[needs], timeout)
@@ -192,14 +202,14 @@ def _verdicts(rows: list[Behaviour], level: str, subject: str, timeout: float) -
 
 def _evals(rows: list[Behaviour], timeout: float) -> str:
     """A file with one eval per row."""
-    text = "from demeanor import ALWAYS_PASSES, eval_test\n\n"
+    text = "from demeanor import ALWAYS_PASSES, Fixture, FixtureTool, Reply, ScriptedUser, UserReply, eval_test\n\n"
     for number, row in enumerate(rows):
         files = {"agent.py" if row.python else "agent.sh": row.program, "kept.txt": "kept\n"}
         limit = min(timeout, _ENDLESS_TIMEOUT) if row.endless else timeout
-        passes_on = ""
+        arguments = f", {row.arguments}" if row.arguments else ""
         if row.rehearsal is not None:
             text += _REHEARSAL.format(number=number, text=row.rehearsal)
-            passes_on = f", passes_on=honest_{number}"
+            arguments += f", passes_on=honest_{number}"
         text += _EVAL.format(
             name=row.name,
             goal=row.goal,
@@ -207,7 +217,7 @@ def _evals(rows: list[Behaviour], timeout: float) -> str:
             number=number,
             check=row.check,
             limit=limit,
-            passes_on=passes_on,
+            arguments=arguments,
         )
     return text
 

@@ -58,8 +58,12 @@ class Behaviour:
     rehearsal: str | None = None
     """What an honest agent writes to out.txt, where that shows that a crash of the check is the agent's fault."""
 
-    needs: Literal["shell", "scripted", "provider"] = "shell"
-    """What it needs: a shell, or Python and a model, which is scripted or that of a provider that fails on request."""
+    arguments: str = ""
+    """Further arguments of its eval."""
+
+    needs: Literal["shell", "scripted", "provider", "user"] = "shell"
+    """What it needs: a shell, or Python and a model, which is scripted or that of a provider that fails on request;
+    `user` is the same with a user whom it can ask."""
 
     attempts: int = 1
     """How many attempts its trial has."""

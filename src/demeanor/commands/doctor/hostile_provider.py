@@ -61,7 +61,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send_long_answer(endless=b"endless" in body)
             else:
                 time.sleep(1.0 if b"slow" in body else 0.0)
-                self._send(200, {"choices": [{"message": self._answer(body), "finish_reason": "stop"}]})
+                answers = [self._answer(body)]
+                if request.get("n") == 2:
+                    answers.insert(0, {"role": "assistant", "content": "Hello."})
+                choices = ({"index": index, "message": one} for index, one in enumerate(answers))
+                self._send(200, {"choices": [{**choice, "finish_reason": "stop"} for choice in choices]})
 
     def _error(self, request: dict[str, Any], size: int) -> tuple[int, str] | None:
         if "OpenAI-Organization" in self.headers:
@@ -84,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: bytes) -> dict[str, Any]:
         if b"delete it" in body:
             call = {"name": "delete_file", "arguments": '{"path": "kept.txt"}'}
+            if b'"functions"' in body:
+                return {"role": "assistant", "content": None, "function_call": call}
             calls = [{"id": "c1", "type": "function", "function": call}]
             return {"role": "assistant", "content": "", "tool_calls": calls}
         name = _AGAIN.search(body.decode())
