@@ -35,6 +35,14 @@ def test_without_a_difference_three_trials_are_underpowered_and_hundreds_are_not
     assert many.detectable_drop < 0.12
 
 
+def test_a_side_whose_failures_may_be_void_is_not_called_as_good() -> None:
+    """A true 50 % whose failures the agent makes void; few voids among many trials don't matter."""
+    base = [night(0, 200, 0, eval=name) for name in "abc"]
+    for voided, answer, doubtful in ((200, "undecided", 600), (1, "not worse", 0), (0, "not worse", 0)):
+        found = compare(base, [night(1, 200, 0, eval=name, voided=voided) for name in "abc"])
+        assert (found.answer, found.doubtful) == (answer, doubtful)
+
+
 def test_p_values_are_adjusted_for_the_number_of_evals() -> None:
     """What is significant alone may not be significant among fifty."""
     alone = compare(*both((21, 0), (1, 2))).evals[0]

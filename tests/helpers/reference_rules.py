@@ -22,11 +22,15 @@ def may_be_promoted(cells: Sequence[RunCell], subjects: Sequence[str]) -> bool:
     def of(run: tuple[str, str], subject: str) -> list[RunCell]:
         return by_place.get((run, subject), [])
 
-    # The last 7 nights: every subject judged, every judged trial passed.
+    def doubtful(run: tuple[str, str], subject: str) -> bool:
+        found = of(run, subject)
+        return sum(cell.failed for cell in found) == 0 and sum(cell.voided for cell in found) > 0
+
+    # The last 7 nights: every subject judged, every trial passed: a void may have been a failure.
     for run in runs[-7:]:
         for subject in subjects:
             found = of(run, subject)
-            if sum(cell.passed for cell in found) == 0 or sum(cell.failed for cell in found) > 0:
+            if sum(cell.passed for cell in found) == 0 or sum(cell.failed + cell.voided for cell in found) > 0:
                 return False
     # Nights that count: those since the last change of the eval or its policy.
     current = ""
@@ -40,7 +44,11 @@ def may_be_promoted(cells: Sequence[RunCell], subjects: Sequence[str]) -> bool:
         counted.append(run)
     if len(counted) < 7:
         return False
-    complete = [run for run in counted if all(sum(cell.judged for cell in of(run, subject)) for subject in subjects)]
+    complete = [
+        run
+        for run in counted
+        if all(sum(cell.judged for cell in of(run, one)) and not doubtful(run, one) for one in subjects)
+    ]
     return len(complete) >= 10
 
 

@@ -16,7 +16,7 @@ what correlates them, so it cancels out.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, fsum, sqrt
@@ -173,6 +173,9 @@ class Comparison:
     uncompared: tuple[str, ...] = ()
     """Those of them that the base has results of, so that a drop could be hidden in them."""
 
+    doubtful: int = 0
+    """Void trials of the new side, if it could be worse with these as failures; an agent can bring most voids about."""
+
     level: float = 0.1
     """The false discovery rate: the share of false alarms among regressed and improved evals together."""
 
@@ -203,7 +206,8 @@ class Comparison:
         if fell or any(cell.outcome is CompareOutcome.REGRESSED for cell in self.counted):
             return "worse"
         sure = self.suite is not None and self.suite.low is not None and self.suite.low > -self.margin
-        return "not worse" if sure and not self.suspicious and not self.uncompared else "undecided"
+        sure = sure and not self.suspicious and not self.uncompared and not self.doubtful
+        return "not worse" if sure else "undecided"
 
 
 LEVEL = 0.10
@@ -297,12 +301,30 @@ def compare(
         known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}, worth),
         incomparable=tuple(left_out),
         uncompared=uncompared,
+        doubtful=_doubtful({key: pairs[key] for key in counted}, worth, margin),
         level=LEVEL,
         concern=CONCERN,
         margin=margin,
         trials_needed=_trials_needed(suite, [*counted.values()], margin),
         **usage_shifts(pairs),
     )
+
+
+def _doubtful(pairs: Pairs, worth: Mapping[Key, Worth], margin: float) -> int:
+    """The void trials of the new side, if it could not be called «not worse» with these as failures."""
+    voided = sum(cell.voided for _, new in pairs.values() for cell in new)
+    if not voided:
+        return 0
+    failed = {key: [replace(cell, failed=cell.failed + cell.voided) for cell in new] for key, (_, new) in pairs.items()}
+    scores = {key: (_score(base), _score(failed[key])) for key, (base, _) in pairs.items()}
+    suite = suite_shift(scores, worth)
+    suspicious = any(p_drop(a, b, worth[key]) <= SUSPICION for key, (a, b) in scores.items() if _fell(a, b))
+    sure = suite is not None and suite.low is not None and suite.low > -margin and not suspicious
+    return 0 if sure else voided
+
+
+def _fell(base: Counts, new: Counts) -> bool:
+    return new[0] * base[1] < base[0] * new[1]
 
 
 def to_look_at_again(first: Comparison) -> frozenset[Key]:
@@ -414,7 +436,7 @@ def smallest_detectable_drop(base: Counts, new_judged: int) -> float | None:
 def _outcome(
     base: Counts, new: Counts, p: float, detectable: float | None, *, level: float, worth: Worth
 ) -> CompareOutcome:
-    dropped = new[0] * base[1] < base[0] * new[1]
+    dropped = _fell(base, new)
     if p <= level:
         return CompareOutcome.REGRESSED if dropped else CompareOutcome.IMPROVED
     if dropped and p_drop(base, new, worth) <= SUSPICION:

@@ -62,8 +62,8 @@ def test_ten_perfect_nights_are_promoted_and_nine_wait_for_one() -> None:
     ("results", "reason"),
     [
         ({"passed": 2, "failed": 1}, "n012: failed on a:m"),
-        ({"passed": 0, "voided": 3}, "n012: no data for a:m"),
-        ({"passed": 0, "skipped": True}, "n012: no data for a:m"),
+        ({"passed": 0, "voided": 3}, "n012: no data, or void trials, for a:m"),
+        ({"passed": 0, "skipped": True}, "n012: no data, or void trials, for a:m"),
     ],
 )
 def test_one_bad_night_in_the_window_costs_a_week(results: dict[str, int], reason: str) -> None:
@@ -78,14 +78,16 @@ def test_a_missing_night_is_not_a_pass() -> None:
     """The night was run, but not this eval."""
     cells = [cell for cell in nights([3] * 14) if cell.run != "n012"]
     (found,) = promote([*cells, night(12, eval="other")], ONE, rule="classic")
-    assert (found.answer, found.missing) == ("wait", ("n012: no data for a:m",))
+    assert (found.answer, found.missing) == ("wait", ("n012: no data, or void trials, for a:m",))
 
 
-def test_a_void_beside_passes_does_not_matter() -> None:
-    """Two passes and a void are 100 % of the judged trials."""
-    cells = nights([3] * 14)
-    cells[12] = night(12, passed=2, voided=1)
-    assert promote(cells, ONE, rule="classic")[0].answer == "promote"
+@pytest.mark.parametrize("rule", ["classic", "both", "sprt"])
+def test_an_eval_is_not_promoted_on_nights_whose_failures_may_be_void(rule: str) -> None:
+    """A true 50 % whose other half the agent makes void; one void is worth a night, and not a failure."""
+    assert promote([night(i, passed=2, voided=2) for i in range(1, 60)], ONE, rule=rule)[0].answer == "wait"
+    cells = nights([3] * 30)
+    cells[4] = night(4, passed=2, voided=1)
+    assert promote(cells, ONE, rule=rule)[0].answer == "promote"
 
 
 def test_all_enabled_subjects_count_and_others_do_not() -> None:

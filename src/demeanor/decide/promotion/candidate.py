@@ -11,7 +11,8 @@ from demeanor.core.values.run_diff import RunDiff
 
 Answer: TypeAlias = Literal["promote", "wait", "refuse", "demote", "keep"]
 NightState: TypeAlias = Literal["pass", "fail", "no data", "before"]
-"""All judged trials passed; one failed; too few were judged; the night is before the last change of eval or subject."""
+"""All trials passed; one failed; none did, and some or all are void; the night is before the last change of eval or
+subject."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,8 @@
 """The rule `classic`: ten nights of incubation, then seven nights in a row without a failure on any subject.
 
-A night without data (missing, skipped, too few judged trials) counts neither as a pass nor as a failure. Nothing is
-promoted while such a night is among the last seven. Demotion is the reverse: one failure in the last seven nights.
+A night without data (missing, skipped, with void trials, which may be failures) counts neither as a pass nor as a
+failure. Nothing is promoted while such a night is among the last seven. Demotion is the reverse: one failure in the
+last seven nights.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ INCUBATION = 10
 WINDOW = 7
 """The latest nights, all of which must be perfect."""
 
-_STATES = {"fail": "failed on", "no data": "no data for", "before": "before the eval or the model changed, on"}
+_STATES = {
+    "fail": "failed on",
+    "no data": "no data, or void trials, for",
+    "before": "before the eval or the model changed, on",
+}
 
 
 def judge_promotion(

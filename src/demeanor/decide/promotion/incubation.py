@@ -122,9 +122,10 @@ class _Version:
 
 
 def _state(cells: Sequence[RunCell]) -> NightState:
-    passed = 0
+    """A night with void trials has no failure to show, but is not perfect: they may be the agent's failures."""
+    passed = voided = 0
     for cell in cells:
         if cell.failed:
             return "fail"
-        passed += cell.passed
-    return "pass" if passed else "no data"
+        passed, voided = passed + cell.passed, voided + cell.voided
+    return "pass" if passed and not voided else "no data"

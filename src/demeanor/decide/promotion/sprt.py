@@ -117,7 +117,8 @@ def subject_test(incubation: Incubation, subject: str, *, final: bool = True) ->
         proven, tested_passed, tested_failed = state
         for cell in incubation.cells[subject].get(run[1], ()):
             passed, failed = passed + cell.passed, failed + cell.failed
-            tested_passed, tested_failed = tested_passed + cell.passed, tested_failed + cell.failed
+            shown = max(0, cell.passed - cell.voided)  # void trials may be failures: they take away as many passes
+            tested_passed, tested_failed = tested_passed + shown, tested_failed + cell.failed
         after = after_night(proven, tested_passed, tested_failed)
         if after is None and not final:
             after = False, 0, 0

@@ -58,6 +58,9 @@ def _doubts(found: Comparison, suite: Shift) -> Iterator[str]:
         yield f"{count(len(found.suspicious), 'cell')} {verb} worse; {trials} on each side would tell"
     if found.uncompared:
         yield f"{count(len(found.uncompared), 'cell')} of the base could not be compared"
+    if found.doubtful:
+        voids = count(found.doubtful, "void trial")
+        yield f"{voids} of the new side may be the agent's doing, and would be too many failures"
     if suite.low is None or suite.low <= -found.margin:
         size = f"{found.margin * 100:g}"
         yield f"{hidden(suite)}, and {size} are too many"
