@@ -1,4 +1,4 @@
-"""Limits on what a provider answers: whatever it sends, its response ends, and the memory of the gateway is bounded."""
+"""Limits on what a provider answers and an agent asks: whatever they send, the memory of the gateway is bounded."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from demeanor.core.values.canary import SENT
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.provider import Provider
+from demeanor.gateway.script import ScriptedModel
 from tests.gateway.helpers import chat, post, provider, session_of
 
 LIMIT = 100_000
@@ -47,3 +49,16 @@ async def test_an_endless_response_is_cut_off(endless: bytes, dialect: str, stre
     assert 3 <= len(received.bodies) <= 8
     assert "more than 800000 bytes" in (errors[-1].message if errors[-1] else "")
     assert all(len(exchange.response.text) <= LIMIT for exchange in exchanges if exchange.response)
+
+
+async def test_an_agent_can_not_fill_the_memory_with_small_requests_and_notes() -> None:
+    """The request that is too many is the last that is recorded, and the agent is to blame for it."""
+    limits = GatewayLimits(requests=3, notes=2)
+    async with session_of(ScriptedModel(play=lambda _: "Hi."), limits=limits) as session:
+        statuses = [(await post(session, chat(model=f"m{number}" + "x" * 2000))).status for number in range(6)]
+        exchanges, notes = session.exchanges(), session.notes
+        session.note(f"{SENT}the headers of a request")
+        assert len(session.notes) == 3  # a leak is noted in any case
+    assert statuses == [200, 200, 200, 403, 403, 403]
+    assert [exchange.error and exchange.error.own for exchange in exchanges] == [None, None, None, True]
+    assert [len(note) <= 1000 for note in notes] == [True, True]

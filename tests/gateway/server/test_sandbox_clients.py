@@ -6,12 +6,14 @@ import asyncio
 import io
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import aiohttp
 import pytest
 
 from demeanor.core.values.checks import FileExists
 from demeanor.core.values.eval import Eval, Source
+from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.messages import ToolCall
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.scenario import Scenario
@@ -79,6 +81,21 @@ async def test_other_requests_are_refused(token: str, user: bool, body: bytes, s
             headers = {"Authorization": f"Bearer {token or session.token}"}
             async with client.post(session.base_url + PATH, data=io.BytesIO(body), headers=headers) as answer:
                 assert answer.status == status
+    finally:
+        await server.stop()
+
+
+async def test_a_user_can_not_be_asked_without_end() -> None:
+    """All that it is asked is kept until the trial ends."""
+    server = GatewayServer({}, limits=GatewayLimits(asked=100))
+    await server.start()
+    try:
+        async with server.session(trial(), seed=1) as session:
+            session.set_user(Echo())
+            channel = UserChannel(session.base_url, session.token)
+            assert await asyncio.to_thread(channel.reply, "x" * 50) is not None
+            with pytest.raises(HTTPError, match="400"):
+                await asyncio.to_thread(channel.reply, "x" * 50)
     finally:
         await server.stop()
 

@@ -21,6 +21,15 @@ class GatewayLimits:
     response: int = 32 * 2**20
     """Bytes of one response of a provider; a longer one is cut off."""
 
+    requests: int = 10_000
+    """Requests in all; further ones are refused, and not recorded. Tiny ones would fill the memory, too."""
+
+    notes: int = 200
+    """Notes for the user: an agent chooses the names of the models and paths that it requests."""
+
+    asked: int = 4 * 2**20
+    """Bytes that the user is asked in all; further questions are refused."""
+
     @property
     def distinct(self) -> int:
         """Bytes of different content in all requests together; a request that exceeds them is refused with 413."""

@@ -81,6 +81,8 @@ class RequestHandler:
             )
         if found.route.operation == "models":
             return to_http_response(found.dialect.write_models(name for name in session.models if name))
+        if session.is_over():
+            return to_http_response(found.dialect.write_error(_too_many(session)))
         call, problem = await _read(request, session, found, headers)
         if found.route.operation == "count_tokens":
             session.search_leak("a request that counts tokens", call.body)
@@ -91,6 +93,7 @@ class RequestHandler:
         reply = session.prefix.answer(call) if session.prefix and not problem else None
         call, changed = (call, ()) if problem or reply else _intervene(session, call)
         with session.record(found.dialect.name, call.request, started=started, body=call.body) as recording:
+            problem = _too_many(session) if session.is_over() else problem
             recording.interventions = changed
             if reply is not None:
                 session.note(*_notes_of(reply))
@@ -262,6 +265,11 @@ def _error(status: int, reason: ErrorReason, message: str) -> ProviderError:
 def _unpriced(call: ModelCall) -> ProviderError:
     message = f"the price of the model {one_line(call.request.model)!r} is unknown, so no budget in dollars allows it"
     return _error(402, "budget", message)
+
+
+def _too_many(session: Session) -> ProviderError:
+    message = f"this trial has made {session.limits.requests} requests, the most that are answered"
+    return replace(_error(403, "bad_request", message), own=True)
 
 
 def _unknown_model(call: ModelCall) -> ProviderError:

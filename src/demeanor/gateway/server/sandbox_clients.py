@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 CALLS_PATH = "/demeanor/calls"
 """Below the prefix of a session; agents/acp_client/wire.py asks for it."""
 
-_MOST_BYTES = 4 * 2**20
 _MOST_OPTIONS = 100
 _MAX_CALLS = 100
 _MAX_ARGUMENTS = 20_000
@@ -48,14 +47,15 @@ async def _user_turn(request: web.BaseRequest, session: Session) -> web.Response
     if session.user is None:
         return _refused("this trial has no user who can be asked", 404)
     body = bytearray()
-    while len(body) <= _MOST_BYTES and (chunk := await request.content.readany()):
+    while session.asked <= session.limits.asked and (chunk := await request.content.readany()):
         body += chunk
+        session.asked += len(chunk)
     try:
-        asked = json.loads(body) if len(body) <= _MOST_BYTES else None
+        asked = json.loads(body) if session.asked <= session.limits.asked else None
     except (ValueError, RecursionError):
         asked = None
     if not isinstance(asked, dict):
-        return _refused("the body is not a JSON object, or it is too large", 400)
+        return _refused("the body is not a JSON object, or it and those before are too large", 400)
     question, options = asked.get("question"), asked.get("options")
     if isinstance(question, str):
         shown = [_text(option) for option in options[:_MOST_OPTIONS]] if isinstance(options, list) else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demeanor.core.redaction.encodings import forms
 from demeanor.core.redaction.key_patterns import TOKEN_PREFIX
-from demeanor.core.text.wording import count, one_line
+from demeanor.core.text.wording import count, one_line, shortened
 from demeanor.core.values.canary import SENT
 from demeanor.core.values.exchange import ProviderError
 from demeanor.core.values.intervention import TOOL, Intervention, intervene
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 ServeSession: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
 """Serves one session on its own socket; `GatewayServer.listen` is one."""
+
+
+_LONGEST_NOTE = 1000
+"""Characters of a note."""
 
 
 class Session:
@@ -69,6 +73,8 @@ class Session:
         self.closed = False
         self._closing = False
         self.user: AskedUser | None = None
+        self.asked = 0
+        """Bytes that the user was asked."""
         self.bodies = bodies
         self.limits = limits
         self.prefix = prefix
@@ -118,6 +124,10 @@ class Session:
     def most_connections(self) -> int:
         """How many connections its agent may have open."""
         return self.limits.connections
+
+    def is_over(self) -> bool:
+        """Whether no further request is recorded."""
+        return len(self._entries) > self.limits.requests
 
     @property
     def is_full(self) -> bool:
@@ -178,8 +188,10 @@ class Session:
         await self.close()
 
     def note(self, *texts: str) -> None:
-        """Add notes for the user, each text once."""
-        self._notes.update(dict.fromkeys(texts))
+        """Add notes for the user, each text once. A leak is noted however many others there are."""
+        for text in texts:
+            if len(self._notes) < self.limits.notes or text.startswith(SENT):
+                self._notes[shortened(text, _LONGEST_NOTE)] = None
 
     def set_facts(self, facts: Mapping[str, str]) -> None:
         """Set facts about the attempt's environment: `workspace`, `home`, …"""
