@@ -105,6 +105,17 @@ def test_without_a_key_of_cline_the_name_tells_the_provider(tmp_path: Path):
     assert found["07-edit-gemini"] == ("native:gemini/gemini-2.5-flash", None)
 
 
+def test_a_bare_name_is_the_same_subject_wherever_it_is_written(tmp_path: Path):
+    """In `models`, in `subjects` or after `--model`, whatever keys there are; else one model has two columns."""
+    model = "claude-sonnet-4-20250514"
+    write(tmp_path, {"01-a": {"models": [model]}, "02-b": {}})
+    for environ in (CLINE, {"ANTHROPIC_API_KEY": "a"}, {**CLINE, "ANTHROPIC_API_KEY": "a"}):
+        assert {*shown(planned(tmp_path, environ, subjects=("native",), model=model)[1]).values()} == {
+            (f"native:{model}", None)
+        }
+        assert shown(planned(tmp_path, environ)[1])["01-a"] == (f"native:{model}", None)
+
+
 def test_a_model_of_the_configuration_is_preferred_and_a_subject_overrides_all(tmp_path: Path):
     """A project can serve the models of its scenarios itself."""
     (tmp_path / "hi.yaml").write_text("rules: [{say: Hi.}]")

@@ -22,7 +22,10 @@ def served_model(catalog: Catalog, choice: ProviderChoice, model: str, environ: 
     """The catalog's name for a model of a scenario, and the variables that it lacks, if any."""
     if model in catalog.config.models or catalog.replaying:
         return model, ""
-    if choice.name is None and not choice.key_env and not environ.get(WELL_KNOWN[_CLINE].key_env):
+    free = choice.name is None and not choice.key_env
+    if free and not choice.base_url_env and (maker := maker_of(model)):  # the same subject wherever it is written
+        return model, "" if maker in catalog.config.providers else _missing(maker, environ)
+    if free and not environ.get(WELL_KNOWN[_CLINE].key_env):
         return _by_name(catalog, model, environ)
     name = choice.name or _CLINE
     ours = _NAMES.get(name, name)
@@ -45,13 +48,15 @@ def _by_name(catalog: Catalog, model: str, environ: Mapping[str, str]) -> tuple[
     ours = _NAMES.get(provider, provider)
     if slash and ours in catalog.config.providers:
         return f"{ours}/{rest}", ""
-    if not slash and (maker := maker_of(model)):
-        ours, rest = maker, model
-    elif not slash or ours not in WELL_KNOWN:
+    if not slash or ours not in WELL_KNOWN:
         return model, "" if catalog.models.is_configured(model) else WELL_KNOWN[_CLINE].key_env
-    variable = WELL_KNOWN[ours].key_env
-    name = f"{ours}/{rest}" if slash else model
-    return name, "" if environ.get(variable) else f"{WELL_KNOWN[_CLINE].key_env} or {variable}"
+    return f"{ours}/{rest}", _missing(ours, environ)
+
+
+def _missing(provider: str, environ: Mapping[str, str]) -> str:
+    """The variables of which a model of this provider needs any; empty if it has Cline's key or the provider's."""
+    variables = (WELL_KNOWN[_CLINE].key_env, WELL_KNOWN[provider].key_env)
+    return "" if any(environ.get(variable) for variable in variables) else " or ".join(variables)
 
 
 def _add_provider(catalog: Catalog, ours: str, choice: ProviderChoice, environ: Mapping[str, str]) -> str:
