@@ -277,9 +277,24 @@ def test_a_smoke_workflow_runs_all_evals_once_after_a_merge(project: Project) ->
     flow = yaml.safe_load((project.folder / ".github/workflows/evals-smoke.yml").read_text())
     assert "src/core/**" in flow[True]["push"]["paths"]
     steps = {step["run"].strip(): step for step in flow["jobs"]["evals"]["steps"] if "run" in step}
-    env = steps["demeanor run --trials 1 --junit results/junit.xml"]["env"]
+    env = steps["demeanor run --trials 1 --junit results/junit.xml --results results"]["env"]
     assert env == {"RUN_EVALS": "1", "CLINE_API_KEY": "${{ secrets.CLINE_API_KEY }}"}
     assert "--smoke: the workflow is one of GitHub" in project.demeanor("init", "--smoke", "--ci", "gitlab").stderr
+
+
+def test_smoke_scenarios_that_are_there_are_run_where_they_are(project: Project) -> None:
+    """Without other evals, and with results where their document looks for them; CI keeps its own folder."""
+    scenario = '{"prompt": "Create a.txt.", "expectedFiles": ["a.txt"]}'
+    project.write(**{"evals__smoke-tests__scenarios__01-create__config_json": scenario})
+    made = project.demeanor("init", "--agent", "cline", "--smoke")
+    assert (made.returncode, "eval_notes.py" in made.stdout) == (0, False), made.stderr
+    config = tomllib.loads((project.folder / "demeanor.toml").read_text())
+    assert config["paths"] == ["evals/smoke-tests/scenarios"]
+    assert config["results"] == "evals/smoke-tests/results"
+    assert "3 cells, 3 trials" in project.demeanor("run", "--trials", "1", "--dry-run", CLINE_API_KEY="c").stdout
+    for name in ("smoke", "nightly", "pull-request"):
+        workflow = (project.folder / f".github/workflows/evals-{name}.yml").read_text()
+        assert "--junit results/junit.xml --results results" in workflow
 
 
 TALKS = """\

@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,11 +47,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Create the missing files, all or none. Of existing files, only the schemas change, and .gitignore gets lines."""
-    from demeanor.commands.init.starter_files import left_for_ci, schema_files, starter_files, steps
+    from demeanor.commands.init.starter_files import (
+        existing_scenarios,
+        left_for_ci,
+        schema_files,
+        starter_files,
+        steps,
+    )
     from demeanor.render import next_steps
 
     schemas = {args.folder / path: text for path, text in schema_files().items()}
-    choice = _choice(args)
+    choice = replace(_choice(args), scenarios=existing_scenarios(args.folder))
     starter = starter_files(choice)
     found: dict[Path, str | bytes] = {**{args.folder / path: text for path, text in starter.items()}, **schemas}
     old = {path for path in found if path.exists()}

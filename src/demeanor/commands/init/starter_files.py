@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from demeanor.cli import package_line, schemas
 from demeanor.commands.init.own_agent import OwnAgent
@@ -54,6 +54,21 @@ models fetch` downloads it; no key is needed), or, if that is not there, with `s
 model.
 """
 
+_PLACES = """\
+paths = ["{scenarios}"]
+results = "{results}"
+
+"""
+
+_BUILD = """
+# Builds {agent} from source before the trials, here and in CI. Without `program`, the published version is used.
+# build = {build}
+#
+# [agents.{agent}]
+# adapter = "{agent}"
+# program = "{program}"
+"""
+
 _OWN_AGENT = """\
 # Your own agent: any program that takes a prompt. Then: demeanor run --subject mine
 #
@@ -81,6 +96,13 @@ _ABOUT_CALLS = "rig.calls"
 _AGENT_SOURCES: Mapping[str, Sequence[str]] = {"cline": ("src/core/**", "src/shared/**", "proto/**")}
 """What the agent of a project is built from, where it is known."""
 
+_BUILDS = {"cline": ('["sh", "-c", "npm run protos-go && cd cli && go build -o cline ./cmd/cline"]', "cli/cline")}
+_ANY_BUILD = ('["make", "build"]', "bin/agent")
+"""How an agent is built, and the program that this makes."""
+
+_SMOKE_TESTS = PurePosixPath("evals/smoke-tests")
+"""The folder of a project's smoke tests in the layout of Cline's repository."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StarterChoice:
@@ -101,6 +123,9 @@ class StarterChoice:
     own: OwnAgent | None = None
     """The agent, if it is the person's own."""
 
+    scenarios: str = ""
+    """The folder of smoke scenarios that the project has already; empty if it has none."""
+
     @property
     def needs_model(self) -> bool:
         """Whether its agent calls a model through Demeanor, as far as is known."""
@@ -114,16 +139,25 @@ class StarterChoice:
         return _CLINE_MODELS if self.agent == "cline" else ()
 
 
+def existing_scenarios(folder: Path) -> str:
+    """The folder of smoke scenarios in a project, relative to it; empty if there is none."""
+    scenarios = _SMOKE_TESTS / "scenarios"
+    return str(scenarios) if any((folder / scenarios).glob("*/config.json")) else ""
+
+
 def starter_files(choice: StarterChoice) -> dict[PurePosixPath, str]:
-    """The path and the text of every file."""
-    targets = {"demeanor.toml": "demeanor.toml", **_EVALS, **CI[choice.ci], **(SMOKE if choice.smoke else {})}
+    """The path and the text of every file. A project that has smoke scenarios needs no other evals to begin with."""
+    evals = {} if choice.scenarios else _EVALS
+    targets = {"demeanor.toml": "demeanor.toml", **evals, **CI[choice.ci], **(SMOKE if choice.smoke else {})}
     if choice.ci == "github" and _keys(choice):
         targets |= _FORK
     sources = _AGENT_SOURCES.get(choice.agent, ("src/**", "prompts/**", *(choice.own.files if choice.own else ())))
     keys = [f"{name}: ${{{{ secrets.{name} }}}}" for name in _keys(choice)]
     blocks = {
         "subjects": [_subjects(choice)],
-        "default": [] if choice.own else _DEFAULT.splitlines(),
+        "default": _DEFAULT.splitlines() if choice.agent == NATIVE else [],
+        "places": _places(choice),
+        "build": _build(choice),
         "agent": choice.own.lines() if choice.own else _OWN_AGENT.splitlines(),
         "paths": [f'- "{pattern}"' for pattern in (*sources, "evals/**", "demeanor.toml")],
         "package": [package_line(installed_from(), _extra(choice))],
@@ -198,6 +232,20 @@ def _subjects(choice: StarterChoice) -> str:
         return f'subjects = ["{choice.agent}"]'
     names = ", ".join(f'"{choice.agent}:{model}"' for model in choice.models or (DEFAULT_MODEL,))
     return f"{'' if choice.models or choice.agent != NATIVE else '# '}subjects = [{names}]"
+
+
+def _places(choice: StarterChoice) -> list[str]:
+    """Where the evals are and the results go, if that is not the default."""
+    results = _SMOKE_TESTS / "results"
+    return _PLACES.format(scenarios=choice.scenarios, results=results).splitlines() if choice.scenarios else []
+
+
+def _build(choice: StarterChoice) -> list[str]:
+    """How to build a shipped agent from the project's source."""
+    if choice.agent == NATIVE or choice.own:
+        return []
+    build, program = _BUILDS.get(choice.agent, _ANY_BUILD)
+    return _BUILD.format(agent=choice.agent, build=build, program=program).splitlines()
 
 
 def _extra(choice: StarterChoice) -> str:
