@@ -14,6 +14,8 @@ from demeanor.commands.fix.artifacts import FIXES
 from demeanor.config.config import read_config
 from demeanor.core.values import errors
 from demeanor.gateway.script import load_script
+from demeanor.plugins.lab.fork.workflow import FORKS
+from demeanor.reports.prompt_coverage.report import FOLDER as COVER
 from demeanor.results.ci_runs import DOWNLOADS
 from demeanor.runner.selection import collect_evals
 from demeanor.store.runs.judge_answers import FILE as ANSWERS
@@ -160,7 +162,7 @@ def test_every_page_starts_with_its_purpose_and_a_command(page: Path):
         assert re.search(r"^```(bash|console|python)$", start, re.M), f"{page.name}: no command at the start"
 
 
-LISTED_ELSEWHERE = {DOWNLOADS, FIXES, REJUDGED, ANSWERS, "trajectory.jsonl"}
+LISTED_ELSEWHERE = {DOWNLOADS, FIXES, FORKS, COVER, REJUDGED, ANSWERS, "trajectory.jsonl"}
 """What other commands than a run and a gate write, or only a run of an agent that tells what it does."""
 
 
