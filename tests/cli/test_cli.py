@@ -63,6 +63,10 @@ def test_without_a_command_the_first_ones_are_listed(project: Project):
         (["hlep"], "demeanor: unknown command 'hlep'\n  → did you mean 'help'?\n"),
         (["import", "x"], "demeanor: unknown command 'import'\n  → did you mean 'store import'?\n"),
         (["explain", "x"], "demeanor: unknown command 'explain'\n  → see demeanor --help\n"),
+        (
+            ["--scenario", "a b", "--trials=1"],
+            "demeanor: no command is named before '--scenario'\n  → demeanor run --scenario 'a b' --trials=1\n",
+        ),
         (["--hlep"], "demeanor: unknown option '--hlep'\n  → did you mean '--help'?\n"),
         (
             ["store", "export", "latest", "--endpont=URL"],

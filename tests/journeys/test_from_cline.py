@@ -140,6 +140,11 @@ def test_quick_commands(reader: Reader) -> None:
     reader.reads("CI-like run (builds CLI from source, single trial)")
     reader.types("demeanor run --trials 1 --dry-run", "15 cells, 15 trials", CI="true", RUN_EVALS="1")
 
+    reader.reads("Posts summary to GitHub Actions job summary")
+    summary = str(reader.folder / "step.md")
+    reader.types("demeanor run --scenario 01-create-file --trials 1", GITHUB_STEP_SUMMARY=summary)
+    reader.types("cat step.md", "Accepted", "`01-create-file`", "mycline:gpt-4o")
+
     reader.reads("Debug a failure")
     reader.types("demeanor run --scenario 04-multi-file --trials 1", exit_code=1)
     reader.types("demeanor trace", "there is no 'index.html' in the workspace")

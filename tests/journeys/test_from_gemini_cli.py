@@ -245,6 +245,9 @@ def test_fixing_an_evaluation(gemini: GeminiCli) -> None:
     reader.reads("identify the failing test, and review test trajectory logs")
     reader.types("demeanor fix --dry-run", "2 of 3 trials passed", "it did not choose to write to disk")
 
+    reader.reads("It prioritizes minimal changes [...] The prompt should prefer positive traits ('do X')")
+    reader.types("demeanor fix --dry-run", "Make the smallest change", "Prefer positive wording")
+
     reader.reads("you can also enable verbose agent logs by setting the `GEMINI_DEBUG_LOG_FILE` environment variable")
     reader.types("demeanor run --trials 1", DEMEANOR_AGENT_DEBUG="1")
     reader.types("cat results/latest/*/gemini-gemini-3-flash/trial-1/logs/*", "gemini-3-flash was asked")
@@ -264,6 +267,10 @@ def test_fixing_an_evaluation(gemini: GeminiCli) -> None:
     reader.reads("the name of a specific test to focus the investigation")
     reader.types("demeanor fix 'saves code when asked' --apply", "Fixed: 1 eval")
     reader.types("cat prompts/system.md", "Save what the user asks you to save.")
+
+    reader.reads("you can use the `/fix-behavioral-eval` command within Gemini CLI")
+    reader.types("demeanor init guides", ".gemini/skills/")
+    reader.types("cat .gemini/skills/*fix*/SKILL.md", "demeanor fix")
 
 
 def test_the_page_names_what_is_typed_here() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -139,6 +140,8 @@ def _command(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
     """The command or sub-command that is named, and the words after it."""
     name, words = command_of(argv)
     if not name and argv[0].startswith("-"):
+        if argv[0].partition("=")[0] in parser_of("run")._option_string_actions:
+            raise UsageError(f"no command is named before {argv[0]!r}\n  → demeanor run {shlex.join(argv)}")
         close = surely_meant(argv[0], ("--help", "--version"))
         raise _unknown(f"unknown option {argv[0]!r}", close, "see demeanor --help")
     if not name:
