@@ -186,7 +186,8 @@ def test_a_fork_is_tested_with_the_evals_and_the_configuration_of_the_base(repos
     assert repository.runner.run(NIGHTLY).success
     repository.git("checkout", "--quiet", "-b", "fork")
     script.write_text("echo -n 2 > a.txt\n")
-    repository.project.write(evals__eval_writes_py=EVALS.replace('== "1"', '== "2"'))
+    repository.project.write(evals__eval_writes_py=EVALS.replace('== "1"', '== "2"'), results__demeanor_db="poisoned")
+    repository.git("add", "--force", "results/demeanor.db")
     repository.commit(CONFIG.format(command=GOOD))
     repository.runner.head = repository.git("rev-parse", "HEAD")
     repository.git("checkout", "--quiet", "main")

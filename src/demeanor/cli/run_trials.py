@@ -124,7 +124,7 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
         sys.stderr.write(_NO_MODEL.format(why=catalog.no_local_model))
     if not plan.cells:
         sys.stderr.write(_NOTHING_RUN.format(defined=count(len(evals), "eval")))
-        return ExitCode.ACCEPTED if config.gate.empty == "pass" else ExitCode.UNDECIDED
+        return ExitCode.UNDECIDED
     plan, request = planned_shard(catalog, plan, request, results, earlier)
     if args.dry_run:
         print_plan(plan, request, catalog, results, as_json=args.json)

@@ -43,6 +43,18 @@ def test_an_interrupted_gate_says_how_to_go_on() -> None:
     assert "run the command again; a gate" not in gate_terminal(report, run, Screen(width=400))
 
 
+def test_a_gate_without_cells_says_what_gates_a_change() -> None:
+    """In place of a table without rows."""
+    report, run = a_gate()
+    empty = replace(report, rows=(), empty=True, unknown=("the history has no night → run it (demeanor help ci)",))
+    for text in (gate_markdown(empty), gate_terminal(empty, run, Screen(width=100)).partition("What broke")[0]):
+        flat = " ".join(text.split())
+        assert "Nothing was gated: no selected eval can block a merge, but the history has no night" in flat
+        assert 'accepted with [gate] empty = "pass"' in flat.replace("&quot;", '"').replace("\\", "")
+        assert "policy" not in flat.lower()
+    assert "\nUnknown: the history has no night → run it (demeanor help ci)\n" in gate_markdown(empty)
+
+
 def test_markdown_shows_the_same_and_escapes_all_text() -> None:
     """One row per cell."""
     text = gate_markdown(a_gate()[0])

@@ -110,8 +110,8 @@ _REMEDIES: Mapping[VoidCause, str] = {
     VoidCause.SANDBOX: "see what the sandbox needs: demeanor doctor --sandboxes",
     VoidCause.HARNESS: "read the log of the trial; if it is a bug of Demeanor, report it",
     VoidCause.SETUP: "correct the eval's `setup` or template; try it without an agent: demeanor validate",
-    VoidCause.UNREADABLE: "if no exchange was recorded, set the agent's `dialect` and `base_url_env`, or ask about files"
-    " and text only: demeanor help test-your-agent",
+    VoidCause.UNREADABLE: "if no exchange was recorded, set the agent's `dialect` and `base_url_env`, or ask about"
+    " files and text only: demeanor help test-your-agent",
     VoidCause.CASSETTE: "record the trial again: demeanor run --record",
     VoidCause.PREFIX: "the agent no longer does what was recorded: fork a newer trial, or demeanor validate --refresh",
     VoidCause.INTERVENTION: "list the instructions that the agent sends, with their ids: demeanor trace --prompt",

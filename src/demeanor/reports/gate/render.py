@@ -33,6 +33,10 @@ from demeanor.reports.run import POLICIES, RunReport, details, policy_word
 _ANSWERS = {"accept": "accept", "reject": "REJECT", "undecided": "OPEN", "skipped": "skipped"}
 _ERROR_RATES = "Error rates of the rules, by true pass rate"
 _GONE = "Gone since the nights or the base commit"
+_EMPTY = (
+    "A change is gated by its ALWAYS_PASSES evals, and by every eval that it adds or edits. Evals become ALWAYS_PASSES"
+    ' by demeanor promote, after enough nights; a change with nothing to gate is accepted with [gate] empty = "pass".'
+)
 _RATES = (0.95, 0.8, 0.5)
 _MAX_OPEN = 30
 _MAX_NAMED = 5
@@ -73,6 +77,8 @@ def headline(report: GateReport) -> str:
 
 def sentences(report: GateReport) -> Iterator[str]:
     """What was rejected, by which trials, and how often a gate like this is wrong: a sentence each."""
+    if report.empty:
+        yield _EMPTY
     rejected = report.answered("reject")
     for row in rejected[:_MAX_NAMED]:
         past = f"; {row.past.passed} of {row.past.judged} at night" if row.past is not None and row.past.judged else ""
@@ -157,8 +163,9 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen, explain: bool)
     yield from paragraph(headline(report), screen, exit_style(report.exit_code))
     for sentence in sentences(report):
         yield from paragraph(sentence, screen)
-    yield Text()
-    yield from table(_columns(report, screen), screen)
+    if report.rows:
+        yield Text()
+        yield from table(_columns(report, screen), screen)
     undecided = report.answered("undecided")
     if undecided:
         yield Text()
@@ -167,14 +174,7 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen, explain: bool)
             yield from _reason(row, screen)
         if len(undecided) > _MAX_OPEN:
             yield Text(screen.safe(f"… and {len(undecided) - _MAX_OPEN} more, see gate.json"), "dim")
-    if gone := list(_to_accept(report)):
-        yield Text()
-        yield Text(_GONE, "bold")
-        for name, what in gone:
-            yield from paragraph(f"{one_line(name)}: {one_line(what, width=400)}", screen, indent=4)
-    for text in report.unknown:
-        yield Text()
-        yield from paragraph(f"Unknown: {one_line(text, width=600)}", screen)
+    yield from _missing(report, screen)
     if explain and report.characteristics:
         yield Text()
         yield Text(_ERROR_RATES, "bold")
@@ -184,6 +184,18 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen, explain: bool)
             yield from paragraph(sentence, screen)
         yield from paragraph("more: demeanor help statistics", screen, "dim")
     yield from details(run, screen, resumable=False)
+
+
+def _missing(report: GateReport, screen: Screen) -> Iterator[Text]:
+    """What is gone, and what is not known."""
+    if gone := list(_to_accept(report)):
+        yield Text()
+        yield Text(_GONE, "bold")
+        for name, what in gone:
+            yield from paragraph(f"{one_line(name)}: {one_line(what, width=400)}", screen, indent=4)
+    for text in report.unknown:
+        yield Text()
+        yield from paragraph(f"Unknown: {one_line(text, width=600)}", screen)
 
 
 def _reason(row: GateRow, screen: Screen) -> Iterator[Text]:
@@ -213,8 +225,9 @@ def _markdown(report: GateReport) -> Iterator[str]:
     yield ""
     for sentence in sentences(report):
         yield f"{markdown.escape(sentence)}\n"
-    yield "| Decision | Eval | Subject | Policy | Change | Passed | History | Why |"
-    yield "| --- | --- | --- | --- | --- | --: | --- | --- |"
+    if report.rows:
+        yield "| Decision | Eval | Subject | Policy | Change | Passed | History | Why |"
+        yield "| --- | --- | --- | --- | --- | --: | --- | --- |"
     for row in report.rows[:_MAX_ROWS]:
         answer = row.decision.answer
         yield markdown.table_row(

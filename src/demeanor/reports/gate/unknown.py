@@ -15,7 +15,7 @@ _FULL_CLONE = {
     " $CI_DEFAULT_BRANCH:refs/remotes/origin/$CI_DEFAULT_BRANCH",
 }
 _FETCH = "git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'"
-_HISTORY = "restore it before the gate as `demeanor help ci` shows, or run the nightly workflow once if it never ran"
+_HISTORY = "restore it before the gate (demeanor help ci), or run the nightly workflow once if it never ran"
 
 
 def unknown(config: Config, environ: Mapping[str, str], base: Edits, nights: CountedNights) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def check(
     if agent.dialect is None:
         raise UsageError(
             f"{agent_name} does not use a model through the gateway, so the suite can't run with it\n"
-            f"  → if it calls one, set `dialect` and `base_url_env` of [agents.{agent_name}]: demeanor help test-your-agent"
+            f"  → set `dialect` and `base_url_env` of [agents.{agent_name}]: demeanor help test-your-agent"
         )
     starting = start_seconds(agent) if timeout == DEFAULT_TIMEOUT else 0.0
     evals = [
