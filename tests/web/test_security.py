@@ -76,6 +76,8 @@ def test_beyond_this_machine_a_token_is_needed(tmp_path: Path):
         assert "SameSite=Strict" in cookie
         assert token not in cookie
         assert dashboard.get("/", Cookie=cookie.partition(";")[0]).status == 200
+        again = dashboard.get(f"/?token={token}", Cookie=cookie.partition(";")[0])
+        assert "Open the dashboard" in again.text, "the token leaves the address bar also where the cookie is known"
         assert dashboard.get("/", Cookie="demeanor=wrong").status == 401
 
 

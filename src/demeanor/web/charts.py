@@ -13,11 +13,12 @@ from demeanor.core.values.tally import Estimate
 from demeanor.render import duration, percent
 
 _BAR, _HEIGHT = 5, 18
+_AXIS = 44
 SpanKind: TypeAlias = Literal["start", "model", "tool", "agent"]
 
 
 def trend(rates: Sequence[float | None], marks: Sequence[str] = (), *, labelled: bool = True) -> Markup:
-    """Bars of the pass rate, the newest first; a night without data is a dot on the base line, a mark a line.
+    """Bars of the pass rate, oldest first; a night without data is a dot on the base line, a mark a line.
 
     `labelled`: with a text alternative, which is as long as the bars; on a large page the page of the eval has it.
     """
@@ -29,11 +30,11 @@ def trend(rates: Sequence[float | None], marks: Sequence[str] = (), *, labelled:
         else:
             solid.append(f"M{x} {_HEIGHT}v-{max(1, round(rate * (_HEIGHT - 2)))}")
         if index < len(marks) and marks[index]:
-            changed.append(f"M{x + 2.5:g} 0v{_HEIGHT}")
+            changed.append(f"M{x - 2.5:g} 0v{_HEIGHT}")
     listed = ", ".join("no data" if rate is None else percent(rate) for rate in rates)
     width = len(rates) * _BAR
     paths = _path("b", solid) + _path("g", gaps) + _path("m", changed)
-    label = Markup(' role="img" aria-label="newest first: {}"').format(listed) if labelled else ' aria-hidden="true"'
+    label = Markup(' role="img" aria-label="oldest first: {}"').format(listed) if labelled else ' aria-hidden="true"'
     return Markup('<svg class="trend" width="{}" height="{}"{}>{}</svg>').format(width, _HEIGHT, Markup(label), paths)
 
 
@@ -62,8 +63,11 @@ class ChartPoint:
 
 
 def rate_chart(points: Sequence[ChartPoint], *, changes: Sequence[int] = (), label: str) -> Markup:
-    """The rate over time, oldest first, with its interval as a band; `changes` are indexes of change points."""
-    height, left, top, bottom = 190, 40, 24, 24
+    """The rate over time, oldest first, with its interval as a band; `changes` are indexes of change points.
+
+    The axis is a picture of its own, which stays where it is when the chart scrolls.
+    """
+    height, left, top, bottom = 190, 16, 24, 24
     step = max(12, min(48, 860 // max(1, len(points))))
     width = left + step * len(points) + 10
 
@@ -73,11 +77,12 @@ def rate_chart(points: Sequence[ChartPoint], *, changes: Sequence[int] = (), lab
     def y(rate: float) -> float:
         return round(top + (1 - rate) * (height - top - bottom), 1)
 
+    rates = (0.0, 0.5, 1.0)
+    scale = [
+        Markup('<text x="{}" y="{}">{} %</text>').format(_AXIS - 6, y(rate) + 4, round(rate * 100)) for rate in rates
+    ]
     parts = [
-        Markup('<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/><text x="{}" y="{}">{} %</text>').format(
-            left, width, y(rate), y(rate), left - 6, y(rate) + 4, round(rate * 100)
-        )
-        for rate in (0.0, 0.5, 1.0)
+        Markup('<line class="axis" x1="0" x2="{}" y1="{}" y2="{}"/>').format(width, y(rate), y(rate)) for rate in rates
     ]
     for index in changes:
         parts.append(
@@ -90,9 +95,13 @@ def rate_chart(points: Sequence[ChartPoint], *, changes: Sequence[int] = (), lab
     every = max(1, -(-len(points) // 16))
     for index, point in enumerate(points):
         parts += _point(point, x(index), y, height, named=index % every == (len(points) - 1) % every)
-    return Markup(
-        '<svg class="chart" width="{w}" height="{h}" viewBox="0 0 {w} {h}" aria-label="{l}">{p}</svg>'
-    ).format(w=width, h=height, l=label, p=Markup().join(parts))
+    axis = Markup('<svg class="chart scale" width="{}" height="{}" aria-hidden="true">{}</svg>').format(
+        _AXIS, height, Markup().join(scale)
+    )
+    chart = Markup('<svg class="chart" width="{w}" height="{h}" viewBox="0 0 {w} {h}" aria-label="{l}">{p}</svg>')
+    return Markup('<div class="plot">{}{}</div>').format(
+        axis, chart.format(w=width, h=height, l=label, p=Markup().join(parts))
+    )
 
 
 def _unbroken(points: Sequence[ChartPoint]) -> list[list[tuple[int, Estimate]]]:

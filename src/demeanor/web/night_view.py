@@ -62,7 +62,7 @@ class HeatCell:
     """Why it was decided so."""
 
     trend: Markup = field(default_factory=Markup)
-    """The nights, the newest first."""
+    """The nights, oldest first."""
 
     ran: bool = False
     """Whether there are trials to look at."""
@@ -114,7 +114,7 @@ class SubjectHead:
     """Time, tokens and cost."""
 
     trend: Markup
-    """The nights, the newest first."""
+    """The nights, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +131,7 @@ class BatchHead:
     """The change since the night before; empty if there is none."""
 
     trend: Markup
-    """The nights, the newest first."""
+    """The nights, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -212,7 +212,7 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         subjects=tuple(_head(subject) for subject in report.subjects),
         rows=tuple(found if whole else found[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
         evals=len(found),
-        nights=phrases.history(report, newest_first=True),
+        nights=phrases.history(report, ordered=False),
         changes=tuple(phrases.changes(report)),
         legend=(
             *((mark, phrases.LEGEND[mark]) for mark in phrases.used_marks(report)),
@@ -266,7 +266,6 @@ def _heat_row(name: str, own: dict[str, NightRow], subjects: Sequence[str], *, l
 
 def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
     now = row.tonight
-    newest_first = row.cells[::-1]
     sign = ""
     if row.decision:
         sign = "★" if row.decision.news else _SIGNS.get(row.decision.answer, "")
@@ -279,7 +278,7 @@ def _heat_cell(row: NightRow, subject: str, *, labelled: bool) -> HeatCell:
         voided=now.voided,
         marks=phrases.marks_of(now),
         reason=row.decision.reason if row.decision else "not part of this run",
-        trend=_trend(newest_first, labelled=labelled),
+        trend=_trend(row.cells, labelled=labelled),
         ran=bool(now.judged or now.voided),
         run=row.run,
     )
@@ -334,4 +333,4 @@ def _batch_head(report: NightReport, batch: BatchNights) -> BatchHead:
 def _totals_trend(totals: Sequence[NightTotal]) -> Markup:
     if len(totals) < 2:
         return Markup()
-    return trend([total.rate.value if total.rate else None for total in reversed(totals)])
+    return trend([total.rate.value if total.rate else None for total in totals])

@@ -22,6 +22,7 @@ _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _THREADS = 4
 _COMPRESSED_FROM = 4096
 _LARGEST_FORM = 64 * 1024
+_TABLE_TYPES = {"csv": "text/csv", "json": "application/json"}
 _STATIC = {STYLE: "text/css", SCRIPT: "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -30,6 +31,10 @@ class Site(Protocol):
 
     def page(self, name: str, parts: Mapping[str, str], query: Mapping[str, str]) -> str:
         """One page; raises UnknownName if there is no such thing."""
+        ...
+
+    def table(self, name: str, parts: Mapping[str, str], query: Mapping[str, str], form: str) -> str:
+        """The rows of a page as `csv` or `json`; raises UsageError if it has none."""
         ...
 
     def changes(self) -> str:
@@ -89,6 +94,10 @@ def _page_handler(site: Site, pool: ThreadPoolExecutor, name: str) -> _Handler:
     async def handle(request: web.Request) -> web.Response:
         loop = asyncio.get_running_loop()
         parts, query = dict(request.match_info), dict(request.query)
+        form = query.pop("format", "")
+        if form in _TABLE_TYPES:
+            status, text = await loop.run_in_executor(pool, _answered, lambda: site.table(name, parts, query, form))
+            return _file(text, name, form) if status == 200 else _html(text, status)
         status, text = await loop.run_in_executor(pool, _answered, lambda: site.page(name, parts, query))
         return _html(text, status)
 
@@ -135,6 +144,12 @@ def _note_handler(site: Site, pool: ThreadPoolExecutor, form_token: str) -> _Han
         return _html(text, status)
 
     return handle
+
+
+def _file(text: str, name: str, form: str) -> web.Response:
+    """A table that a browser saves instead of showing it."""
+    headers = {"Content-Disposition": f'attachment; filename="demeanor-{name}.{form}"'}
+    return web.Response(text=text, content_type=_TABLE_TYPES[form], charset="utf-8", headers=headers)
 
 
 def _problem(title: str, text: str) -> str:

@@ -108,6 +108,22 @@ def test_steps_can_be_hidden_by_kind_and_unfolded(page: Any, dashboard: Dashboar
     assert page.locator(".steps details[open]").count() == before
 
 
+def test_steps_can_be_searched(page: Any):
+    """What matches is unfolded, the rest is hidden until the text is gone."""
+    page.goto(f"/trial/{HOSTILE_RUN}/hostile_output/native:hasty/1")
+    rows = page.locator(".steps tbody tr")
+    everything = rows.count()
+    page.keyboard.press("/")
+    page.keyboard.type("nothing has this")
+    assert page.locator(".steps tbody tr:visible").count() == 0
+    page.locator("[data-within]").fill("")
+    assert page.locator(".steps tbody tr:visible").count() == everything
+    tool = page.locator(".steps .tool").first.inner_text()
+    page.locator("[data-within]").fill(tool.upper())
+    assert page.locator(".steps tbody tr:visible").count() >= 1
+    assert page.locator(".steps details[open]").count() >= 1
+
+
 def test_filters_are_in_the_address(page: Any, dashboard: Dashboard):
     """Choosing one and applying it; the address alone shows the same."""
     page.goto(f"/run/{dashboard.store.last}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import os
 import re
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 
 from demeanor.decide.promotion.candidate import Candidate
 from demeanor.web.pages.overview import near_promotion
+from demeanor.web.pages.site import harmless
 from tests.helpers.dashboard_server import Dashboard, ParsedPage, served
 from tests.helpers.dashboard_store import (
     HAIKU,
@@ -81,11 +85,11 @@ def test_every_page_of_an_eval_names_the_layer_of_a_whole_task(dashboard: Dashbo
 
 
 def test_the_newest_night_is_next_to_the_name(dashboard: Dashboard):
-    """Its score is the first thing in a cell; the bars are labelled newest first."""
+    """Its score is the first thing in a cell; the bars end with this night, as every series does."""
     text = dashboard.get("/").text
     row = text[text.index("reads_<wbr>before_<wbr>it_<wbr>edits", text.index("<tbody>")) :].split("</tr>")[0]
     assert re.search(r'<span class="score">1/5</span>', row)
-    assert 'aria-label="newest first: 20 %, ' in row
+    assert re.search(r'aria-label="oldest first: 100 %, [^"]*, 20 %"', row)
 
 
 def test_an_expected_fail_is_not_alarming(dashboard: Dashboard):
@@ -392,6 +396,29 @@ def test_cost_by_night_subject_and_eval(dashboard: Dashboard):
     assert re.search(r"By eval .*195 \$\d\.\d\d", text)
     assert dashboard.page("/cost?by=time")
     assert dashboard.get("/cost?by=charm").status == 400
+
+
+@pytest.mark.parametrize("path", ["/run/{}?status=rejected", "/eval/" + READS, "/cost"])
+def test_tables_can_be_downloaded(dashboard: Dashboard, path: str):
+    """As CSV and as JSON, with the same rows; the page links to both."""
+    path = path.format(dashboard.store.last)
+    links = [link for link in dashboard.page(path).links() if "format=" in link]
+    assert len(links) == 2
+    text, data = (dashboard.get(link) for link in links)
+    assert text.headers["content-type"].startswith("text/csv")
+    assert text.headers["content-disposition"].startswith("attachment")
+    rows = list(csv.DictReader(io.StringIO(text.text)))
+    assert [
+        {key: str(value) if value is not None else "" for key, value in row.items()} for row in json.loads(data.text)
+    ] == rows
+    assert rows
+    assert dashboard.get("/board?format=csv").status == 400
+
+
+@pytest.mark.parametrize(("value", "written"), [("=cmd()", "'=cmd()"), ("@x", "'@x"), ("a=b", "a=b"), (-1, -1)])
+def test_a_name_is_no_formula_in_a_spreadsheet(value: str | int, written: str | int):
+    """Evals and subjects have any name."""
+    assert harmless(value) == written
 
 
 def test_live_without_a_run_shows_the_latest(dashboard: Dashboard):

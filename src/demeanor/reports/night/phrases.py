@@ -102,15 +102,13 @@ def column(night: Night, report: NightReport) -> str:
     return day(night) + hour + (f" ({one_line(night.info.branch or '', width=20)})" if other else "")
 
 
-def history(report: NightReport, *, newest_first: bool = False) -> str:
+def history(report: NightReport, *, ordered: bool = True) -> str:
     """Which nights are shown, and in which order unless a caption says so."""
     *before, _ = report.nights
     if not before:
         return "there are no nights before this run"
     span = f", {day(before[0])} to {day(before[-1])}" if len(before) > 1 else f", {day(before[0])}"
-    return (
-        f"{count(len(before), 'night')} before this run{span}{'' if newest_first else ', oldest first, then this one'}"
-    )
+    return f"{count(len(before), 'night')} before this run{span}{', oldest first, then this one' if ordered else ''}"
 
 
 def false_alarms(report: NightReport) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from demeanor.core.values.errors import UsageError
 from demeanor.store import RunTotal, run_totals, stored_price_notes, usage_by
 from demeanor.web.pages.context import PageContext
+from demeanor.web.pages.run_page import spent_columns
 
 NIGHTS = 14
 _MOST_EVALS = 60
@@ -41,6 +42,19 @@ def cost_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
         "most_subject": max((amount(total, by) for _, _, total in subjects), default=0.0),
         "most_eval": max((amount(total, by) for _, _, total in evals), default=0.0),
     }
+
+
+def cost_table(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """What the page shows, as rows of a file: by run, subject and eval."""
+    history = context.history()
+    runs = history.runs(kind="nightly", limit=NIGHTS) or history.runs(limit=NIGHTS)
+    names = [run.name for run in runs]
+    totals = [
+        ("run", name, one.passed + one.failed + one.voided, one) for name, one in run_totals(history, names).items()
+    ]
+    for column in ("subject", "eval"):
+        totals += [(column, *row) for row in usage_by(history, column, names)]
+    return [{"by": by, "name": name, "trials": number, **spent_columns(one.spent)} for by, name, number, one in totals]
 
 
 def amount(total: RunTotal, by: str) -> float:

@@ -85,6 +85,23 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     }
 
 
+def eval_table(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """One eval in every night, or with `?kind=all` in every run, as rows of a file."""
+    history, name = context.history(), parts["eval"]
+    kind = "all" if query.get("kind") == "all" or not history.eval_history(name, kind="nightly") else "nightly"
+    return [
+        {
+            "eval": name, "subject": subject.subject, "run": past.run, "started": past.started, "commit": past.commit,
+            "passed": past.cell.passed, "judged": past.cell.judged, "void": past.cell.voided,
+            "rate": past.cell.rate.value if past.cell.rate else None,
+            "low": past.cell.rate.low if past.cell.rate else None,
+            "high": past.cell.rate.high if past.cell.rate else None,
+        }
+        for subject in make_eval_history(history, name, kind=kind).subjects
+        for past in subject.past
+    ]  # fmt: skip
+
+
 def _subject(history: SubjectHistory, name: str, links: Links) -> SubjectView:
     past = history.past[-MOST_RUNS:]
     places = {cell.run: index for index, cell in enumerate(past)}

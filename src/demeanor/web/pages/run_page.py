@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.core.values.errors import UsageError
+from demeanor.core.values.evidence import Spent
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.notes import TrialNote
 from demeanor.core.values.policy import Policy
@@ -121,6 +122,30 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
         "older": neighbour(history, run, older=True),
         "newer": neighbour(history, run, older=False),
     }
+
+
+def run_table(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> list[dict[str, Any]]:
+    """All cells of one run that the filter leaves, as rows of a file."""
+    history = context.history()
+    run = history.run(parts["run"])
+    causes = void_causes(history, run.name)
+    lines = _sorted(_filtered(context, _lines(history.cells(run.name)), causes, query), query.get("sort", ""))
+    return [
+        {
+            "run": run.name, "eval": line.cell.eval, "subject": line.cell.subject, "policy": line.cell.policy.value,
+            "decision": line.status, "planned": line.cell.planned, "passed": line.cell.passed,
+            "failed": line.cell.failed, "void": line.cell.voided, **spent_columns(line.cell.spent),
+        }
+        for line in lines
+    ]  # fmt: skip
+
+
+def spent_columns(spent: Spent) -> dict[str, Any]:
+    """Time, tokens and cost, each None where it is not known."""
+    return {
+        "seconds": spent.seconds, "turns": spent.turns, "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens, "cost_usd": spent.cost_usd,
+    }  # fmt: skip
 
 
 def _newest_notes(history: SqlHistory, run: str) -> dict[tuple[str, str], list[TrialNote]]:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from demeanor.core.values.errors import StoreError
+from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.notes import TrialNote, checked_author, checked_label, checked_text
 from demeanor.store import add_note, ledgers_state, matching_names, newest_state
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.pages.board_page import board_page
 from demeanor.web.pages.compare_page import compare_page
 from demeanor.web.pages.context import PageContext
-from demeanor.web.pages.cost_page import cost_page
+from demeanor.web.pages.cost_page import cost_page, cost_table
 from demeanor.web.pages.cover_page import cover_page
-from demeanor.web.pages.eval_page import eval_page
+from demeanor.web.pages.eval_page import eval_page, eval_table
 from demeanor.web.pages.live_page import live_page
 from demeanor.web.pages.overview import overview_page
-from demeanor.web.pages.run_page import run_page, runs_page
+from demeanor.web.pages.run_page import run_page, run_table, runs_page
 from demeanor.web.pages.triage_page import triage_page
 from demeanor.web.pages.trial_page import trial_page
 from demeanor.web.templating import render
@@ -51,6 +54,19 @@ _PAGES: Mapping[str, _Page] = {
 }
 
 
+_TABLES: Mapping[str, Callable[[PageContext, Mapping[str, str], Mapping[str, str]], list[dict[str, Any]]]] = {
+    "run": run_table,
+    "eval": eval_table,
+    "cost": cost_table,
+}
+"""The pages that can be downloaded."""
+
+
+def harmless(value: Any) -> Any:
+    """A value that a spreadsheet does not take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
 class DashboardSite:
     """All pages over one store."""
 
@@ -76,6 +92,19 @@ class DashboardSite:
         if name == "eval":
             return eval_page(self.context, parts, query, links)
         return _PAGES[name](self.context, parts, query)
+
+    def table(self, name: str, parts: Mapping[str, str], query: Mapping[str, str], form: str) -> str:
+        """The rows of a page as CSV or JSON."""
+        if name not in _TABLES:
+            raise UsageError(f"format={form}: the page {name} is no table")
+        rows = _TABLES[name](self.context, parts, query)
+        if form == "json":
+            return json.dumps(rows, indent=1) + "\n"
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]) if rows else [])
+        writer.writeheader()
+        writer.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
+        return text.getvalue()
 
     def changes(self) -> str:
         """A text that changes whenever attempts or runs are added; asked for by many readers, so it is kept a while."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,27 @@ class DiffLine:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DiffFile:
+    """The changes of one file."""
+
+    path: str
+    """Its path. Hostile text."""
+
+    lines: tuple[DiffLine, ...]
+    """The lines of its diff, with its two paths."""
+
+    @property
+    def added(self) -> int:
+        """The number of added lines."""
+        return sum(line.kind == "add" for line in self.lines)
+
+    @property
+    def removed(self) -> int:
+        """The number of removed lines."""
+        return sum(line.kind == "del" for line in self.lines)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PromptParts:
     """What the model was told."""
 
@@ -65,14 +87,28 @@ class PromptParts:
     """Tools that are not shown."""
 
 
-def workspace_diff(folder: RunFolder | None, record: Record) -> tuple[FileText, tuple[DiffLine, ...]] | None:
-    """The changes of the workspace; None if the folder is not here."""
-    found = None if folder is None else _read(folder.folder / record.folder / "workspace.diff")
-    return (
-        None
-        if found is None
-        else (found, tuple(DiffLine(kind=diff_kind(line), text=line) for line in found.text.splitlines()))
-    )
+def workspace_diff(folder: RunFolder | None, record: Record) -> tuple[FileText, tuple[DiffFile, ...]] | None:
+    """The changes of the workspace, file by file; None if the folder is not here."""
+    if folder is None:
+        return None
+    diff = _read(folder.folder / record.folder / "workspace.diff")
+    lines = diff.text.splitlines()
+    starts = [
+        n for n, line in enumerate(lines) if n == 0 or (_begins_file(lines, n) and not _begins_file(lines, n - 1))
+    ]
+    return diff, tuple(_diff_file(lines[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=True))
+
+
+def _begins_file(lines: Sequence[str], number: int) -> bool:
+    """Whether a file begins at a line: `diff …`, or its two paths."""
+    line, following = lines[number], lines[number + 1] if number + 1 < len(lines) else ""
+    return line.startswith("diff ") or (line.startswith("--- ") and following.startswith("+++ "))
+
+
+def _diff_file(lines: Sequence[str]) -> DiffFile:
+    paths = [line[4:] for line in lines[:4] if line.startswith(("--- ", "+++ ")) and line[4:] != "/dev/null"]
+    path = paths[-1].removeprefix("b/").removeprefix("a/") if paths else lines[0]
+    return DiffFile(path=path, lines=tuple(DiffLine(kind=diff_kind(line), text=line) for line in lines))
 
 
 def diff_kind(line: str) -> str:

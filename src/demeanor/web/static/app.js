@@ -97,11 +97,20 @@
 
   const shown = () => {
     const off = all("button[data-kind][aria-pressed=false]").map((button) => button.dataset.kind);
+    const text = one("[data-within]")?.value.trim().toLowerCase() || "";
+    const has = (part) => part.textContent.toLowerCase().includes(text);
     for (const row of all(".steps tbody tr")) {
       const kinds = all(".step", row).map((step) => step.dataset.kind);
       row.hidden = kinds.length > 0 && kinds.every((kind) => off.includes(kind));
+      if (!text) continue;
+      row.hidden ||= !has(row);
+      all("details", row).forEach((part) => (part.open = has(part)));
     }
   };
+
+  document.addEventListener("input", (event) => {
+    if (event.target.matches("[data-within]")) shown();
+  });
 
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("button");
