@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         exchange_times as exchange_times,
         last_attempts_of as last_attempts_of,
         matching_names as matching_names,
+        matching_trials as matching_trials,
         neighbour as neighbour,
         newest_state as newest_state,
         outcomes as outcomes,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         stored_price_notes as stored_price_notes,
         usage_by as usage_by,
         void_causes as void_causes,
+        words_of as words_of,
     )
     from demeanor.store.history.rows import uid_of as uid_of
     from demeanor.store.history.run_writer import WrittenRecord as WrittenRecord
@@ -132,7 +134,8 @@ __getattr__ = lazy_names(
         "history.notes": "add_note read_notes",
         "history.page_queries": (
             "ExchangeTime LastAttempt RunTotal TrialOutcome count_runs exchange_times last_attempts_of matching_names "
-            "neighbour newest_state outcomes planned_trials run_totals stored_price_notes usage_by void_causes"
+            "matching_trials words_of neighbour newest_state outcomes planned_trials run_totals stored_price_notes "
+            "usage_by void_causes"
         ),
         "history.rows": "uid_of",
         "history.run_writer": "WrittenRecord",

@@ -15,7 +15,8 @@ from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.verdict import Fail, Finding
 from demeanor.store.history import SqlHistory
-from demeanor.store.history.connect import open_database
+from demeanor.store.history.connect import migrate, migrations, open_database
+from demeanor.store.history.page_queries import matching_trials
 from demeanor.store.history.rows import clean, digest, usage
 from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord, attempts_at
 from tests.helpers.runs import FAILED, PASSED, VERDICTS, VOIDED, a_run, nights, record, records, write
@@ -185,3 +186,37 @@ def test_any_text_can_be_stored(history: SqlHistory, name: str, reason: str, out
     (found,) = history.records(uid)
     assert (found.eval, found.stdout) == (clean(name), output)
     assert found.verdict == Fail(findings=(Finding(check=clean(name), answer="no", reason=clean(reason)),))
+
+
+def test_trials_are_found_by_their_reasons_calls_and_last_lines(history: SqlHistory):
+    """All words, in any case and order; the last may be the beginning of a word. The newest trial comes first."""
+    reason = Fail(findings=(Finding(check="saves", answer="no", reason="src/Port.py lacks the groesste port\n(9090)"),))
+    write(history.database, a_run(1), [record(1, reason), record(2, chain="1. read_file(path='it''s.md')")])
+    write(
+        history.database, a_run(2), [record(1, stdout="I renamed every caller."), record(2, VOIDED), record(3, reason)]
+    )
+
+    def search(text: str) -> list[tuple[str, int]]:
+        return [(trial.run, trial.number) for trial in matching_trials(history, text)]
+
+    assert search("LACKS 9090") == search("port src GROES") == [("night-2", 3), ("night-1", 1)]
+    assert search("read_file(") == [("night-1", 2)]
+    assert search("rename") == search("I renamed every CALLER.") == [("night-2", 1)]
+    assert search("503") == [("night-2", 2)]
+    for nothing in ("", "  ", '"', "'*:&|!()", "NEAR(", "absent", "rena mable", "\0", "%"):
+        assert search(nothing) == [], nothing
+
+
+def test_trials_of_an_older_schema_can_be_searched(address: str):
+    """The index is made of what was stored before it."""
+    database = open_database(address)
+    write(database, a_run(), [record(1, FAILED, chain="1. read_file(path='a')\n2. shell(command='ls')")])
+    database.rows("DELETE FROM migrations WHERE name = '0002_search'")
+    if "postgres" not in address:
+        database.rows("DROP TABLE texts_index")
+    database.rows("DROP TABLE texts")
+    migrate(database, migrations())
+    history = SqlHistory(database)
+    assert [trial.number for trial in matching_trials(history, "it did not")] == [1]
+    assert [trial.number for trial in matching_trials(history, "shell command")] == [1]
+    history.close()

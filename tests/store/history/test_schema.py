@@ -46,7 +46,7 @@ def test_the_next_migration_is_applied_once_and_keeps_what_is_there(address: str
     """And a version that does not know it refuses the database."""
     database = open_database(address)
     write(database, a_run(), records("pp"))
-    known = {**migrations(), "0002_teams": "ALTER TABLE runs ADD COLUMN team TEXT NOT NULL DEFAULT 'all';"}
+    known = {**migrations(), "0003_teams": "ALTER TABLE runs ADD COLUMN team TEXT NOT NULL DEFAULT 'all';"}
     for _ in range(2):
         migrate(database, known)
     assert database.rows("SELECT name FROM migrations ORDER BY name") == [(name,) for name in known]

@@ -398,6 +398,15 @@ def test_cost_by_night_subject_and_eval(dashboard: Dashboard):
     assert dashboard.get("/cost?by=charm").status == 400
 
 
+def test_trials_are_found_by_what_failed_and_what_was_called(dashboard: Dashboard):
+    """Words of a reason, in any run; each trial is linked, with the words around."""
+    page = dashboard.page("/find?q=count+READ+0")
+    assert "reads_ before_ it_ edits" in page.text
+    assert "0 = count(read)" in page.text
+    assert any(link.startswith(f"/trial/{dashboard.store.last}/") for link in page.links())
+    assert "no trial has all these words" in dashboard.page("/find?q=absentword").text
+
+
 @pytest.mark.parametrize("path", ["/run/{}?status=rejected", "/eval/" + READS, "/cost"])
 def test_tables_can_be_downloaded(dashboard: Dashboard, path: str):
     """As CSV and as JSON, with the same rows; the page links to both."""

@@ -49,6 +49,10 @@ class Database(Protocol):
         """Execute the statements of a migration, within a transaction."""
         ...
 
+    def matching(self, words: Sequence[str], limit: int) -> list[int]:
+        """The newest `texts` that contain all words, the last one also as the beginning of a word: their ids."""
+        ...
+
     def tables(self) -> set[str]:
         """The names of all tables."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from demeanor.store.history.rows import clean
 from demeanor.store.history.sql_history import SqlHistory
 
 _MOST_NAMES = 50
+_MOST_WORDS = 20
 _SUMS = (
     "SUM(t.passed), SUM(t.failed), SUM(t.voided), SUM(t.seconds), SUM(t.turns), SUM(t.input_tokens),"
     " SUM(t.output_tokens), SUM(t.cost_usd), SUM(t.unpriced), SUM(t.uncounted)"
@@ -283,6 +285,52 @@ def matching_names(history: SqlHistory, text: str) -> tuple[tuple[str, ...], tup
         (pattern,),
     )
     return tuple(name for (name,) in runs), tuple(name for (name,) in evals)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundTrial:
+    """A trial whose reasons, calls or last lines contain what was searched."""
+
+    run: str
+    """The name of its run."""
+
+    eval: str
+    """The eval."""
+
+    subject: str
+    """The subject."""
+
+    number: int
+    """The trial's number."""
+
+    outcome: str
+    """`pass`, `fail` or `void`."""
+
+    body: str
+    """What can be searched of it. Hostile text."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words to search for, in lower case, without punctuation."""
+    return re.findall(r"[^\W_]+", text.lower())[:_MOST_WORDS]
+
+
+def matching_trials(history: SqlHistory, text: str, limit: int = 50) -> tuple[FoundTrial, ...]:
+    """The newest trials that contain all words of a text, in their reasons, calls or last lines."""
+    words = words_of(clean(text))
+    ids = history.matching(words, 2 * limit) if words else []
+    found: dict[tuple[str, str, str, int], FoundTrial] = {}
+    for batch in batches(ids):
+        sql = (
+            "SELECT r.name, c.eval, c.subject, a.number, a.verdict, x.body FROM texts x"
+            " JOIN cells c ON c.id = x.cell_id JOIN runs r ON r.id = c.run_id"
+            " JOIN attempts a ON a.cell_id = x.cell_id AND a.number = x.number"
+            f" AND a.digest = x.digest WHERE x.id IN ({marks(len(batch))}) ORDER BY x.id DESC"
+        )
+        for run, name, subject, number, outcome, body in history.query(sql, batch):
+            trial = FoundTrial(run=run, eval=name, subject=subject, number=number, outcome=outcome, body=body)
+            found.setdefault((run, name, subject, number), trial)
+    return tuple(found.values())[:limit]
 
 
 def _cell_ids(history: SqlHistory, run: str, cells: Sequence[tuple[str, str]]) -> dict[int, tuple[str, str]]:

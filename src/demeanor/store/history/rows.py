@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 from demeanor.core.text.codec import decode, encode
+from demeanor.core.text.wording import shortened
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.exchange import Exchange
 from demeanor.core.values.history import KeptDecision, PastRun, RunCell
@@ -27,6 +28,8 @@ CELL_COLUMNS = (
     " t.output_tokens, t.cost_usd, c.planned, t.attempts, t.unpriced, t.uncounted, r.branch, r.dirty, r.demeanor,"
     " c.layer"
 )
+_LONGEST_TEXT = 8_000
+"""Characters of an attempt that can be searched."""
 _OWN_COLUMNS = {  # all other fields of a record are in `more`
     "eval", "subject", "number", "attempt", "verdict", "final", "ended", "spent", "policy", "eval_hash", "prompt_hash",
     "agent_version", "fingerprint", "model_hash", "capture_hash",
@@ -91,6 +94,15 @@ def attempt_row(record: Record, cell: int, uid: str) -> Row:
         record.agent_version, record.fingerprint, record.model_hash, record.capture_hash,
         json.dumps(more, separators=(",", ":")),
     )  # fmt: skip
+
+
+def search_row(record: Record, attempt: Row) -> Row:
+    """A row of `texts`, without its id: why it failed, its calls and its last lines."""
+    verdict = record.verdict
+    reasons = [finding.reason for finding in verdict.findings if finding.answer != "yes"]
+    detail = verdict.detail if isinstance(verdict, Void) else ""
+    parts = [detail, *reasons, record.chain, record.stdout]
+    return _row(*attempt, shortened("\n".join(filter(None, dict.fromkeys(parts))), _LONGEST_TEXT))
 
 
 def _small(number: int) -> int:

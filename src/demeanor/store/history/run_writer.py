@@ -161,6 +161,10 @@ class RunWriter:
         self._database.append("attempts", [row for row, _ in new.values()])
         findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in new.items())
         self._database.append("findings", [row for finding in findings for row in finding])
+        self._database.many(
+            "INSERT INTO texts (cell_id, number, digest, body) VALUES (?, ?, ?, ?)",
+            [rows.search_row(one.record, key) for key, (_, one) in new.items()],
+        )
         self._database.append("usages", [(*key, *row) for key, (_, one) in new.items() for row in one.usages])
         return len(new)
 

@@ -180,6 +180,11 @@ class SqlHistory:
         with self._lock:
             return self.database.rows(sql, values)
 
+    def matching(self, words: Sequence[str], limit: int) -> list[int]:
+        """The newest searchable texts that contain all words: their ids."""
+        with self._lock:
+            return self.database.matching(words, limit)
+
     def _runs(self, where: str, values: Sequence[Any]) -> tuple[PastRun, ...]:
         count = "COALESCE((SELECT cells FROM run_states WHERE run_id = runs.id), 0)"
         found = self.query(f"SELECT {rows.RUN_COLUMNS}, {count} FROM runs WHERE {where}", values)

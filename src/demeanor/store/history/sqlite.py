@@ -15,6 +15,10 @@ _KEY = "INTEGER PRIMARY KEY"
 MEMORY = Path(":memory:")
 CACHE_KIB = 64_000
 """Memory for pages that queries read again and again."""
+_SEARCH = """CREATE VIRTUAL TABLE texts_index USING fts5 (body, content='texts', content_rowid='id', columnsize=0);
+CREATE TRIGGER texts_added AFTER INSERT ON texts BEGIN
+  INSERT INTO texts_index (rowid, body) VALUES (new.id, new.body);
+END;"""
 _HEADER = b"SQLite format 3\0"
 
 
@@ -83,11 +87,17 @@ class Sqlite:
     def script(self, sql: str) -> None:
         """Execute several statements; sqlite3's own `executescript` would end the transaction first."""
         statement = ""
-        for line in sql.replace("{key}", _KEY).splitlines(keepends=True):
+        for line in sql.replace("{search}", _SEARCH).replace("{key}", _KEY).splitlines(keepends=True):
             statement += line
             if sqlite3.complete_statement(statement):
                 self.rows(statement)
                 statement = ""
+
+    def matching(self, words: Sequence[str], limit: int) -> list[int]:
+        """The newest texts that contain all words."""
+        query = " ".join(f'"{word}"' for word in words) + "*"
+        sql = "SELECT rowid FROM texts_index WHERE texts_index MATCH ? ORDER BY rowid DESC LIMIT ?"
+        return [number for (number,) in self.rows(sql, (query, limit))]
 
     def tables(self) -> set[str]:
         """The names of all tables."""

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from demeanor.core.text.wording import one_line, shortened
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.notes import TrialNote, checked_author, checked_label, checked_text
-from demeanor.store import add_note, ledgers_state, matching_names, newest_state
+from demeanor.store import add_note, ledgers_state, matching_names, matching_trials, newest_state, words_of
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.pages.board_page import board_page
 from demeanor.web.pages.compare_page import compare_page
@@ -30,13 +31,24 @@ from demeanor.web.templating import render
 
 _Page: TypeAlias = Callable[[PageContext, Mapping[str, str], Mapping[str, str]], dict[str, Any]]
 _FRESH_SECONDS = 0.5
+_BEFORE, _SHOWN = 80, 300
 
 
 def find_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
-    """Runs and evals whose names contain a text."""
+    """Runs and evals whose names contain a text, and trials with its words."""
     text = query.get("q", "").strip()[:200]
-    runs, evals = matching_names(context.history(), text) if text else ((), ())
-    return {"q": text, "runs": runs, "evals": evals}
+    history = context.history()
+    runs, evals = matching_names(history, text) if text else ((), ())
+    trials = matching_trials(history, text)
+    return {"q": text, "runs": runs, "evals": evals, "trials": [(one, _around(one.body, text)) for one in trials]}
+
+
+def _around(body: str, text: str) -> str:
+    """The part of a text in which the first word is."""
+    line = one_line(body, width=20_000)
+    word = next(iter(words_of(text)), "")
+    start = max(0, line.lower().find(word) - _BEFORE)
+    return ("… " if start else "") + shortened(line[start:], _SHOWN)
 
 
 _PAGES: Mapping[str, _Page] = {
