@@ -44,7 +44,8 @@ from demeanor.store.history.tallies import CellTally, write_tallies  # noqa: E40
 
 BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
 COMMAND_BARS = {"report": 1.0, "trace": 0.3}
-HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "f" * 64)
+HASHES = ("0123456789ab", "ba9876543210", "1.4.2", "aaaabbbbcccc", "ccccddddeeee", "f" * 64)
+_WORDS = [f"{kind}{number}" for kind in ("port", "name", "file", "test") for number in range(500)]
 SUBJECTS = [f"agent-{number % 2}:model-{number}" for number in range(6)]
 
 
@@ -70,6 +71,7 @@ def fill(database: Database, *, evals: int, nights: int, trials: int) -> None:
         )
         attempts: list[Row] = []
         findings: list[Row] = []
+        texts: list[Row] = []
         for (cell,), rate in zip(ids, rates.values(), strict=True):
             for trial in range(1, trials + 1):
                 passed = draw.random() < rate
@@ -79,10 +81,20 @@ def fill(database: Database, *, evals: int, nights: int, trials: int) -> None:
                     run.started, 12.5, 4, 9000, 700,                    0.031, *HASHES, '{"chain": "read → edit"}',
                 ))  # fmt: skip
                 answer = ("yes", "") if passed else ("no", "the file was not saved")
+                words = " ".join(draw.choices(_WORDS, k=20))
+                texts.append(
+                    (
+                        cell,
+                        trial,
+                        digest,
+                        f"{'' if passed else 'the file was not saved'} 1. read_file(path='src/{words}')\n{number}",
+                    )
+                )
                 findings.append((cell, trial, digest, 0, "saves the file", *answer))
         with database.writing():
             database.append("attempts", attempts)
             database.append("findings", findings)
+            database.many("INSERT INTO texts (cell_id, number, digest, body) VALUES (?, ?, ?, ?)", texts)
             write_tallies(database, [tally_of(cell, list(rows)) for cell, rows in groupby(attempts, itemgetter(0))])
 
 

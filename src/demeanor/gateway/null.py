@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 
 from demeanor.core.values.errors import WorldError
@@ -19,6 +20,10 @@ class NullGateway:
 
     async def stop(self) -> None:
         """Do nothing."""
+
+    def last_steps(self) -> Mapping[str, str]:
+        """Nothing: no agent asks it."""
+        return {}
 
     def session(
         self, trial: Trial, *, seed: int, role: Role = "agent", of: Trial | None = None

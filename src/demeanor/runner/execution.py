@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -41,7 +42,10 @@ from demeanor.runner.memory import frequent_collections, return_freed_memory
 from demeanor.runner.sandbox import Level
 from demeanor.runner.schedule import Stop, run_trials
 from demeanor.runner.ui import UI
-from demeanor.store import RunFolder, discard_empty, point_latest
+from demeanor.store import RunFolder, RunningTrial, discard_empty, point_latest, write_running
+
+_MOST_RUNNING = 100
+"""Trials in progress that are written for pages about the run."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -253,7 +257,15 @@ async def execute_async(
             mark_started()
             _mark_latest(run)
             run.hooks.run_began(run.info, run.folder.folder, context.cleaner.redactor)
-            await _run_missing(run, watch, stop, more, spending or Spending())
+            running = _RunningTrials(run)
+            stack.push_async_callback(running.stop)
+            running.start()
+
+            def watch_both(news: Progress) -> None:
+                running.update(news)
+                watch(news)
+
+            await _run_missing(run, watch_both, stop, more, spending or Spending())
     finally:
         if begun:
             context.store.close()
@@ -262,6 +274,49 @@ async def execute_async(
             await asyncio.to_thread(run.hooks.close)
         else:
             discard_empty(run.folder.folder)
+
+
+class _RunningTrials:
+    """Writes the attempts in progress to the run's folder once a second, for pages about the run."""
+
+    def __init__(self, run: PreparedRun) -> None:
+        self._folder = run.folder.folder
+        self._context = run.context
+        self._trials: dict[str, RunningTrial] = {}
+        self._written: tuple[RunningTrial, ...] = ()
+        self._task: asyncio.Task[None] | None = None
+
+    def update(self, news: Progress) -> None:
+        """Note that an attempt has started or ended."""
+        if isinstance(news, AttemptStarted):
+            began = datetime.now(UTC).isoformat(timespec="seconds")
+            self._trials[f"{news.cell}/{news.number}"] = RunningTrial(
+                eval=news.eval, subject=news.subject, number=news.number, attempt=news.attempt, began=began
+            )
+        elif isinstance(news, AttemptJudged):
+            self._trials.pop(news.record.trial, None)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._task = asyncio.create_task(self._write())
+
+    async def stop(self) -> None:
+        """Write no more, and remove the file."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with suppress(OSError):
+            write_running(self._folder, ())
+
+    async def _write(self) -> None:
+        while True:
+            await asyncio.sleep(1)
+            steps = self._context.gateway.last_steps()
+            trials = tuple(replace(trial, step=steps.get(name, "")) for name, trial in self._trials.items())
+            if trials != self._written:
+                self._written = trials
+                with suppress(OSError):  # a full disk ends the run where it matters: at the ledger
+                    write_running(self._folder, redacted(trials[:_MOST_RUNNING], self._context.cleaner.redactor))
 
 
 def _may_run_again(verdict: Verdict) -> bool:

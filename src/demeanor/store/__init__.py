@@ -93,9 +93,13 @@ if TYPE_CHECKING:
     from demeanor.store.runs.ledger_progress import (
         LedgerProgress as LedgerProgress,
         LedgerReader as LedgerReader,
+        RunningTrial as RunningTrial,
         is_being_written as is_being_written,
         ledgers_state as ledgers_state,
+        read_running as read_running,
         runs_in_progress as runs_in_progress,
+        stop_run as stop_run,
+        write_running as write_running,
     )
     from demeanor.store.runs.run_dirs import (
         LATEST as LATEST,
@@ -147,7 +151,10 @@ __getattr__ = lazy_names(
         ),
         "imports.importer": "read_imports write_imports",
         "runs.judge_answers": "add_judge_answers read_judge_answers",
-        "runs.ledger_progress": "LedgerProgress LedgerReader is_being_written ledgers_state runs_in_progress",
+        "runs.ledger_progress": (
+            "LedgerProgress LedgerReader RunningTrial is_being_written ledgers_state read_running runs_in_progress "
+            "stop_run write_running"
+        ),
         "runs.run_dirs": (
             "LATEST RunPlace address_of discard_empty find_run list_runs new_run place_of point_latest store_rejudged"
         ),

@@ -28,7 +28,10 @@ ROUTES: Mapping[str, str] = {
 """The pages by name; a name in braces is one segment of the path."""
 
 NOTE_PATH = "/note"
-"""Where a form sends a note; the only path that accepts POST."""
+"""Where a form sends a note."""
+
+STOP_PATH = "/stop"
+"""Where a form asks that a run ends. No other path than these two accepts POST."""
 
 _NEED_A_SERVER = {"find", "live", "compare"}
 

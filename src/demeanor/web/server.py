@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 from aiohttp import web
 
 from demeanor.core.values.errors import DemeanorError, StoreError, StoreUnavailable, UnknownName
-from demeanor.web.links import NOTE_PATH, ROUTES, ServedLinks
+from demeanor.web.links import NOTE_PATH, ROUTES, STOP_PATH, ServedLinks
 from demeanor.web.security import guard, headers_of, same_origin
 from demeanor.web.templating import SCRIPT, STYLE, render, static_text
 
@@ -39,6 +39,10 @@ class Site(Protocol):
 
     def changes(self) -> str:
         """A text that changes whenever pages may have."""
+        ...
+
+    def stop_run(self, fields: Mapping[str, str]) -> str:
+        """End a run; returns where to go then. Raises UsageError if it does not run on this machine."""
         ...
 
     def add_note(self, fields: Mapping[str, str]) -> str:
@@ -85,7 +89,8 @@ def make_app(site: Site, options: ServerOptions) -> web.Application:
     app.router.add_get("/static/{name}", _static)
     app.router.add_get("/events", _events_handler(site, pool, options, stopping))
     if options.form_token:
-        app.router.add_post(NOTE_PATH, _note_handler(site, pool, options.form_token))
+        app.router.add_post(NOTE_PATH, _form_handler(site.add_note, pool, options.form_token))
+        app.router.add_post(STOP_PATH, _form_handler(site.stop_run, pool, options.form_token))
     app.router.add_get("/{rest:.*}", _nothing)
     return app
 
@@ -127,8 +132,8 @@ def _in_terminal(title: str, error: StoreError) -> str:
     return _problem(title, "The terminal of `demeanor serve` shows the reason.")
 
 
-def _note_handler(site: Site, pool: ThreadPoolExecutor, form_token: str) -> _Handler:
-    """The only route that writes. The form must come from one of our own pages, and contain their token."""
+def _form_handler(act: Callable[[Mapping[str, str]], str], pool: ThreadPoolExecutor, form_token: str) -> _Handler:
+    """The routes that change something. The form must come from one of our own pages, and contain their token."""
 
     async def handle(request: web.Request) -> web.Response:
         if not same_origin(request):
@@ -136,9 +141,9 @@ def _note_handler(site: Site, pool: ThreadPoolExecutor, form_token: str) -> _Han
         fields = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
         given = fields.pop("form_token", "")
         if not hmac.compare_digest(given.encode("utf-8", "replace"), form_token.encode()):
-            return _html(_problem("Refused", "The form is out of date: reload the page of the trial."), 403)
+            return _html(_problem("Refused", "The form is out of date: reload the page."), 403)
         loop = asyncio.get_running_loop()
-        status, text = await loop.run_in_executor(pool, _answered, lambda: site.add_note(fields))
+        status, text = await loop.run_in_executor(pool, _answered, lambda: act(fields))
         if status == 200:
             return web.Response(status=303, headers={"Location": text})
         return _html(text, status)

@@ -11,7 +11,7 @@ import pytest
 from demeanor.core.values.record import RunInfo
 from demeanor.decide.shifts import RateShift, rate_shifts
 from demeanor.reports.night import shift_scan as module
-from demeanor.reports.night.shift_scan import kept_shifts
+from demeanor.reports.night.shift_scan import kept_shifts, shifts_are_ready
 from demeanor.results import nights_until
 from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
@@ -97,3 +97,15 @@ def test_the_nights_before_an_old_run_are_found_too(
     """However many nights there are after it."""
     *found, _ = nights_until(history, history.run(run), number)
     assert [night.name for night in found] == [f"night-{one:02}" for one in expected]
+
+
+def test_changes_of_many_cells_are_ready_once_they_are_kept(
+    history: SqlHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page waits for few; until many are kept, it shows what it has. A night keeps them when it ends."""
+    tonight = nights_until(history, history.run(), 0)[-1]
+    assert shifts_are_ready(history, tonight)
+    monkeypatch.setattr(module, "_MANY_CELLS", 7)
+    assert not shifts_are_ready(history, tonight)
+    ask(history)
+    assert shifts_are_ready(history, tonight)

@@ -64,3 +64,22 @@ def test_many_readers_have_a_value_made_once(context: PageContext) -> None:
     go.set()
     slow.join(60)
     assert context.cached("x", 2, make) == "value 2"
+
+
+def test_a_page_does_not_wait_for_what_takes_long(context: PageContext) -> None:
+    """It shows what it has, and the server tells its readers when there is more; later the last value is shown."""
+    go = threading.Event()
+
+    def make() -> str:
+        assert go.wait(60)
+        return "changes"
+
+    assert context.in_background("x", 1, make) is None
+    assert context.in_background("x", 1, make) is None
+    go.set()
+    while not context.made:
+        threading.Event().wait(0.001)
+    assert context.in_background("x", 1, make) == "changes"
+    go.clear()
+    assert context.in_background("x", 2, make) == "changes"
+    go.set()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 
-from demeanor.cli import load_config, run_arguments, run_evals
+from demeanor.cli import load_config, log, run_arguments, run_evals
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
@@ -26,7 +27,26 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Run all evals on all subjects."""
     if args.resume == "":
         args.resume = _last_night(args)
-    return run_evals(args)
+    code = run_evals(args)
+    if not args.dry_run:
+        _keep_changes(args)
+    return code
+
+
+def _keep_changes(args: argparse.Namespace) -> None:
+    """Find the changes of pass rates up to this night, where that takes long: its readers need not wait then."""
+    from demeanor.reports.night import kept_shifts, shifts_are_ready
+    from demeanor.results import nights_until, open_project_history
+
+    config = load_config(args)
+    try:
+        with open_project_history(config, os.environ, results=args.results or config.root / config.results) as history:
+            for run in history.runs(kind="nightly", limit=1):
+                tonight = nights_until(history, run, 0)[-1]
+                if not shifts_are_ready(history, tonight):
+                    kept_shifts(history, tonight)
+    except StoreError as error:
+        log(f"the changes of pass rates are found by the first reader: {error}")
 
 
 def _last_night(args: argparse.Namespace) -> str:

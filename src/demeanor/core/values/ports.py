@@ -221,6 +221,10 @@ class Gateway(Protocol):
         """A session for one attempt at one trial, or for the judge or the user of the trial `of`."""
         ...
 
+    def last_steps(self) -> Mapping[str, str]:
+        """What the agents of running trials asked for last, by the id of the trial. Hostile text."""
+        ...
+
 
 class Executor(Protocol):
     """Runs attempts, on this machine or on a cluster."""

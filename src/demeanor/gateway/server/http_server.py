@@ -138,6 +138,11 @@ class GatewayServer:
         finally:
             await self._close(session)
 
+    def last_steps(self) -> Mapping[str, str]:
+        """What the agents of running trials asked for last, by the id of the trial. Hostile text."""
+        sessions = [session for session in self._sessions.values() if session.role == "agent"]
+        return {session.trial.id: step for session in sessions if (step := session.last_step())}
+
     def eval_account(self, trial: Trial) -> BudgetAccount:
         """The budget of the trial's eval, whose parent is that of the run."""
         name = trial.eval.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from contextlib import AsyncExitStack, contextmanager
@@ -12,8 +13,9 @@ from demeanor.core.redaction.encodings import forms
 from demeanor.core.redaction.key_patterns import TOKEN_PREFIX
 from demeanor.core.text.wording import count, one_line, shortened
 from demeanor.core.values.canary import SENT
-from demeanor.core.values.exchange import ProviderError
+from demeanor.core.values.exchange import Exchange, ProviderError
 from demeanor.core.values.intervention import TOOL, Intervention, intervene
+from demeanor.core.values.messages import Text, ToolCall
 from demeanor.core.values.usage import AT_INPUT_PRICE
 from demeanor.gateway.models.prices import missing_rates
 from demeanor.gateway.models.upstream import UpstreamInterrupted, estimated_tokens
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from demeanor.core.values.exchange import Exchange, Request
+    from demeanor.core.values.exchange import Request
     from demeanor.core.values.fault import Fault, Role
     from demeanor.core.values.gateway_limits import GatewayLimits
     from demeanor.core.values.trial import Trial
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from demeanor.gateway.server.budget import BudgetAccount, Charge
     from demeanor.gateway.server.metrics import MetricsCollector
     from demeanor.gateway.server.request_body import LargeBodies
+
+_STEP = 200
+"""Characters of a step that is shown while its trial runs."""
 
 ServeSession: TypeAlias = "Callable[[socket.socket, Session], Awaitable[None]]"
 """Serves one session on its own socket; `GatewayServer.listen` is one."""
@@ -65,6 +70,7 @@ class Session:
         self.id = secrets.token_hex(8)
         self.trial = trial
         self.seed = seed
+        self.role = role
         self.address = address
         self.account = account
         self.closing = AsyncExitStack()
@@ -208,6 +214,16 @@ class Session:
     def exchanges(self) -> tuple[Exchange, ...]:
         """All exchanges in order of arrival, including those in progress as far as they got."""
         return tuple(entry.exchange() if isinstance(entry, ExchangeRecorder) else entry for entry in self._entries)
+
+    def last_step(self) -> str:
+        """The last call that the model asked for, or the last that it said, in a line; empty before the first."""
+        answers = (entry.response for entry in reversed(self._entries) if isinstance(entry, Exchange))
+        for part in (part for answer in answers if answer is not None for part in reversed(answer.parts)):
+            if isinstance(part, ToolCall):
+                return one_line(f"{part.name}({part.raw or json.dumps(part.arguments, default=str)})", width=_STEP)
+            if isinstance(part, Text) and part.text.strip():
+                return one_line(part.text, width=_STEP)
+        return ""
 
     def fault(self, number: int) -> Fault | None:
         """The fault for exchange `number`, if any; number 0 is not an exchange and has none."""

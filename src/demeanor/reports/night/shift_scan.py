@@ -32,6 +32,9 @@ from demeanor.store import SqlHistory, keep_derived, read_derived, run_states
 _WORTH_KEEPING = 0.2
 """Seconds; what takes less is calculated each time."""
 
+_MANY_CELLS = 20_000
+"""Of all nights; the scan of more takes a second or longer."""
+
 _FEW = 100
 """Evals that are asked for by name, at most."""
 
@@ -46,6 +49,19 @@ def kept_shifts(
     return tuple(one for one in found if not (one.fell and _is_accepted(one, accepted or {})))
 
 
+def shifts_are_ready(history: SqlHistory, tonight: Night, *, branch: str | None = None) -> bool:
+    """Whether the changes up to a night are kept, or are quickly found."""
+    nights = nights_until(history, tonight.runs[-1], 2 * change.MEMORY, branch=branch)
+    states = run_states(history, [name for night in nights for name in night.names])
+    if sum(cells for _, cells, _ in states.values()) <= _MANY_CELLS:
+        return True
+    return read_derived(history, *_key(nights, states)) is not None
+
+
+def _key(nights: Sequence[Night], states: Mapping[str, tuple[int, int, int]]) -> tuple[object, ...]:
+    return "shifts", _code(), [[[one.info.uid, states.get(one.name)] for one in night.runs] for night in nights]
+
+
 def _is_accepted(shift: RateShift, accepted: Mapping[str, str]) -> bool:
     day = accepted.get(f"{shift.eval}/{shift.subject}") or accepted.get(shift.eval, "")
     return shift.first_after.started[:10] <= day
@@ -54,7 +70,7 @@ def _is_accepted(shift: RateShift, accepted: Mapping[str, str]) -> bool:
 def _latest(history: SqlHistory, nights: Sequence[Night]) -> tuple[NoticedShift, ...]:
     """The latest change of each cell of the last night, from the store or by a scan."""
     states = run_states(history, [name for night in nights for name in night.names])
-    key = ("shifts", _code(), [[[one.info.uid, states.get(one.name)] for one in night.runs] for night in nights])
+    key = _key(nights, states)
     known = read_derived(history, *key)
     if known is not None:
         return decode(tuple[NoticedShift, ...], known)

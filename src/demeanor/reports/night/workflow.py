@@ -32,9 +32,10 @@ def make_night_report(
     branch: str | None = None,
     details: int = 20,
     near: tuple[NearPromotion, ...] = (),
+    changes: bool = True,
 ) -> NightReport:
     """The report of the night of a run, or of another run, and of the nights before it; with the reasons of the first
-    `details` failures and voids."""
+    `details` failures and voids. Without `changes`, those of pass rates are left out."""
     found = nights_until(history, run, max(nights, LAST_NIGHTS), branch=branch)
     tonight, accepted = found[-1], config.nightly.accepted
     cells = _without_accepted(cells_of_nights(history, found), tonight, accepted)
@@ -46,7 +47,7 @@ def make_night_report(
         shown=nights + 1,
         notes=(*_notes(run), *map(unknown_files_note, sorted(unknown)), *stored_price_notes(history, tonight.names)),
         needed=config.evidence.needed,
-        shifts=kept_shifts(history, tonight, branch=branch, accepted=accepted),
+        shifts=kept_shifts(history, tonight, branch=branch, accepted=accepted) if changes else (),
         void_causes=_causes_by_cell(causes),
     )
     failed, void = failing(report), voided(report)

@@ -6,12 +6,16 @@ unavailable.
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from demeanor.core.text.codec import decode, encode
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.record import Record
 from demeanor.core.values.usage import RunningTotal
@@ -19,6 +23,7 @@ from demeanor.store.runs.ledger import LEDGER, read_record
 from demeanor.store.runs.run_dirs import list_runs
 
 _LOCKS = Path("/proc/locks")
+_RUNNING = "running.json"
 _NEWEST = 8
 """Folders that are looked at: as many runs may be in progress at the same time."""
 
@@ -41,6 +46,56 @@ class LedgerProgress:
 
     last: tuple[Record, ...]
     """The attempts that ended last, the newest first. Much of it is hostile text."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunningTrial:
+    """A trial that a run is making now."""
+
+    eval: str
+    """The eval's name."""
+
+    subject: str
+    """The subject."""
+
+    number: int
+    """The trial's number within its cell."""
+
+    attempt: int
+    """1, 2, 3 …"""
+
+    began: str
+    """When the attempt began: ISO 8601, UTC."""
+
+    step: str = ""
+    """What its model asked for last. Hostile text."""
+
+
+def write_running(run: Path, trials: Sequence[RunningTrial]) -> None:
+    """Write what a run is making now, for pages about it; without trials, the file is removed."""
+    path, new = run / _RUNNING, run / f".{_RUNNING}.new"
+    if not trials:
+        path.unlink(missing_ok=True)
+        return
+    new.write_text(json.dumps(encode(tuple(trials))), "utf-8")
+    new.replace(path)
+
+
+def read_running(run: Path) -> tuple[RunningTrial, ...]:
+    """What a run is making now, as far as it says so."""
+    try:
+        return decode(tuple[RunningTrial, ...], json.loads((run / _RUNNING).read_text("utf-8")))
+    except (OSError, ValueError):
+        return ()  # it has ended, or another version of Demeanor writes it
+
+
+def stop_run(run: Path) -> bool:
+    """Ask the process that writes a run to end it, as Ctrl-C does; False if no process of this machine writes it."""
+    owner = _owner(run)
+    if not owner:
+        return False
+    os.kill(owner, signal.SIGINT)
+    return True
 
 
 class LedgerReader:
@@ -93,12 +148,18 @@ def is_being_written(run: Path) -> bool | None:
 
     Trying to lock the ledger would answer too, but could make a run that is just starting fail.
     """
+    owner = _owner(run)
+    return None if owner is None else owner != 0
+
+
+def _owner(run: Path) -> int | None:
+    """The process that holds the lock of a run's ledger; 0 if none does, None where the system does not tell."""
     try:
         inode = (run / LEDGER).stat().st_ino
-        lines = _LOCKS.read_text("ascii").splitlines()
+        lines = [line.split() for line in _LOCKS.read_text("ascii").splitlines() if "FLOCK" in line]
     except OSError:
         return None
-    return any(f":{inode}" in field for line in lines if "FLOCK" in line for field in line.split()[5:6])
+    return next((int(line[4]) for line in lines if len(line) > 5 and line[5].endswith(f":{inode}")), 0)
 
 
 def runs_in_progress(results: Path) -> tuple[Path, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from demeanor.config import Config
-from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.errors import DemeanorError, StoreError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.history import RunCell
 from demeanor.runner import choose_evals
@@ -69,6 +70,9 @@ class PageContext:
     form_token: str = ""
     """What a form contains that writes a note; empty if notes can't be written from the browser."""
 
+    made: int = 0
+    """The number of values that were made in the background."""
+
     _own: threading.local = field(default_factory=threading.local)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _cache: OrderedDict[Hashable, _CacheEntry] = field(default_factory=OrderedDict)
@@ -117,6 +121,25 @@ class PageContext:
                 entry.made, entry.filled, entry.state = time.monotonic(), True, state
                 entry.seconds = entry.made - started
             return entry.value  # type: ignore[no-any-return]
+
+    def in_background(self, key: Hashable, state: Hashable, make: Callable[[], T]) -> T | None:
+        """The last value of `make`, or None before the first: a thread of its own makes it anew when `state` differs.
+
+        `made` counts the values made so.
+        """
+        entry = self._entry(key)
+        if not entry.fresh(state) and not entry.making.locked():
+            threading.Thread(target=self._make, args=(key, state, make), daemon=True).start()
+        return entry.value  # type: ignore[no-any-return]
+
+    def _make(self, key: Hashable, state: Hashable, make: Callable[[], Any]) -> None:
+        try:
+            self.cached(key, state, make)
+        except StoreError as error:
+            sys.stderr.write(f"demeanor: {error}\n")
+        finally:
+            self.forget_connection()
+            self.made += 1
 
     def _entry(self, key: Hashable) -> _CacheEntry:
         with self._lock:

@@ -16,15 +16,18 @@ from demeanor.core.values.verdict import Void
 from demeanor.store import (
     LastAttempt,
     RunFolder,
+    RunningTrial,
     RunTotal,
     SqlHistory,
     is_being_written,
     last_attempts_of,
     outcomes,
     planned_trials,
+    read_running,
     run_totals,
     runs_in_progress,
 )
+from demeanor.web.links import STOP_PATH
 from demeanor.web.pages.context import PageContext
 
 _LATEST = 3
@@ -57,7 +60,13 @@ class RunProgress:
     jobs: str
     """The trials in parallel, if they were given."""
 
-    pages: frozenset[tuple[str, str, int]] | None
+    running: tuple[RunningTrial, ...] = ()
+    """The trials that it makes now; of a run on this machine."""
+
+    local: bool = False
+    """Whether a process on this machine makes it, which can be stopped from here."""
+
+    pages: frozenset[tuple[str, str, int]] | None = None
     """Of the last attempts, the trials that the history has a page of; None if it does not have the run yet."""
 
     @property
@@ -69,6 +78,12 @@ class RunProgress:
     def share(self) -> float:
         """The share of trials that have ended."""
         return self.done / self.planned if self.planned else 0.0
+
+    @property
+    def expected_usd(self) -> float | None:
+        """What the whole run will cost, if the other trials cost as much as those that have ended; None if unknown."""
+        cost = self.total.spent.cost_usd
+        return cost / self.done * self.planned if cost and self.done and not self.total.unpriced else None
 
     @property
     def left_seconds(self) -> float | None:
@@ -94,7 +109,12 @@ def live_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
             raise
         stored = []  # the database is not available, but runs of this machine write their ledgers
     running = local + [one for one in stored if one.state == "running"]
-    return {"running": running, "latest": stored[0] if stored and not running else None}
+    return {
+        "running": running,
+        "form_token": context.form_token,
+        "stop_path": STOP_PATH,
+        "latest": stored[0] if stored and not running else None,
+    }
 
 
 def _from_ledger(context: PageContext, folder: Path) -> RunProgress:
@@ -114,6 +134,8 @@ def _from_ledger(context: PageContext, folder: Path) -> RunProgress:
         last=tuple(map(_attempt, read.last)),
         elapsed=_since(info.started),
         jobs=str(info.arguments.get("jobs") or ""),
+        running=read_running(folder),
+        local=True,
         pages=_pages(context, info.uid or info.id, read.last),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 from demeanor.core.values.errors import DemeanorError
 from demeanor.core.values.history import PastRun
 from demeanor.decide.promotion import Candidate, near_promotion
-from demeanor.reports.night import make_night_report
+from demeanor.reports.night import make_night_report, shifts_are_ready
 from demeanor.reports.promotion import make_promotion_report
 from demeanor.results import nights_until
 from demeanor.runner import Catalog
@@ -26,14 +26,28 @@ def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping
     history = context.history()
     newest = history.runs(kind="nightly", limit=1) or history.runs(limit=1)
     if not query.get("run") and not newest:
-        return {"view": None, "where": context.address if "@" not in context.address else history.database.label}
+        return {
+            "view": None,
+            "complete": True,
+            "where": context.address if "@" not in context.address else history.database.label,
+        }
     run = history.run(query["run"]) if query.get("run") else newest[0]
     nights = nights_until(history, run, NIGHTS)
     state = context.state([name for night in nights for name in night.names])
     whole = query.get("rows") == "all"
-    view = context.cached(("night", run.name, whole), state, lambda: _view(context, history, run, whole=whole))
+    key = ("night", run.name, whole)
+    view, complete = None, True
+    if shifts_are_ready(history, nights[-1]):
+        view = context.cached(key, state, lambda: _view(context, history, run, whole=whole))
+    else:
+        view = context.in_background(key, state, lambda: _view(context, context.history(), run, whole=whole))
+        complete = view is not None
+    if view is None:
+        quick = ("night without changes", run.name, whole)
+        view = context.cached(quick, state, lambda: _view(context, history, run, whole=whole, changes=False))
     return {
         "view": view,
+        "complete": complete,
         "where": "",
         "runs": nights[-1].runs,
         "near": _near_promotion(context, history, state),
@@ -42,8 +56,8 @@ def overview_page(context: PageContext, parts: Mapping[str, str], query: Mapping
     }
 
 
-def _view(context: PageContext, history: SqlHistory, run: PastRun, *, whole: bool) -> NightView:
-    report = make_night_report(history, run, context.config, nights=NIGHTS, details=0)
+def _view(context: PageContext, history: SqlHistory, run: PastRun, *, whole: bool, changes: bool = True) -> NightView:
+    report = make_night_report(history, run, context.config, nights=NIGHTS, details=0, changes=changes)
     view = night_view(report, whole=whole)
     # The report itself is large, and a page needs only its run.
     return replace(view, report=replace(view.report, subjects=(), nights=view.report.nights[-1:]))

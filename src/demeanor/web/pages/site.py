@@ -14,7 +14,16 @@ from typing import Any, TypeAlias
 from demeanor.core.text.wording import one_line, shortened
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.notes import TrialNote, checked_author, checked_label, checked_text
-from demeanor.store import add_note, ledgers_state, matching_names, matching_trials, newest_state, words_of
+from demeanor.store import (
+    add_note,
+    ledgers_state,
+    matching_names,
+    matching_trials,
+    newest_state,
+    runs_in_progress,
+    stop_run,
+    words_of,
+)
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.pages.board_page import board_page
 from demeanor.web.pages.compare_page import compare_page
@@ -123,7 +132,7 @@ class DashboardSite:
         with self._lock:
             when, state = self._state
             if time.monotonic() - when > _FRESH_SECONDS:
-                state = self._read_state()
+                state = f"{self._read_state()} {self.context.made}"
                 self._state = (time.monotonic(), state)
         return state
 
@@ -142,6 +151,13 @@ class DashboardSite:
         )
         add_note(self.context.history(), note)
         return ServedLinks().page("trial", note.run, note.eval, note.subject, note.number) + "#notes"
+
+    def stop_run(self, fields: Mapping[str, str]) -> str:
+        """End a run of this machine, as Ctrl-C does; returns the address of the page with what runs."""
+        name = fields.get("run", "")
+        if not any(folder.name == name and stop_run(folder) for folder in runs_in_progress(self.context.results)):
+            raise UsageError(f"run={one_line(name)}: no process on this machine makes it now")
+        return ServedLinks().page("live")
 
     def _read_state(self) -> str:
         """The ledgers of this machine, which are first to know, and the history, where runs of other machines are."""

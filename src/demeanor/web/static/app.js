@@ -142,7 +142,7 @@
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (answer.ok) {
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const typing = document.activeElement?.closest("main input, main select, main textarea");
+        const typing = document.activeElement?.closest("main input, main select, main textarea, main form");
         const open = all("main details").map((part) => part.open);
         if (!typing) {
           one("main").replaceWith(page.querySelector("main"));
@@ -159,6 +159,8 @@
       setTimeout(refresh, 500);
     }
   };
+  // Steps of running trials are not part of the store's state.
+  if (location.pathname === "/live") setInterval(() => one("main progress") && !document.hidden && refresh(), 2000);
   if (one("[data-live]")) {
     let known = null;
     const events = new EventSource("/events");
