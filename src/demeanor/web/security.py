@@ -33,8 +33,9 @@ HEADERS: Mapping[str, str] = {
 """The headers of every answer."""
 
 _WELCOME = (
-    '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Demeanor</title><link rel="icon" href="/static/icon.svg">'
-    '<meta http-equiv="refresh" content="0;url=/"><p><a href="/">Open the dashboard</a></p></html>'
+    '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Demeanor</title>'
+    '<link rel="icon" href="/static/icon.svg"><meta http-equiv="refresh" content="0;url=/">'
+    '<p><a href="/">Open the dashboard</a></p></html>'
 )
 _NO_TOKEN = "A token is required: open the link that `demeanor serve` printed.\n"  # noqa: S105 - a sentence
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import http.client
 import re
+import signal
+import threading
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
@@ -19,7 +23,7 @@ from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, Voi
 from demeanor.store.history.connect import FILE, open_database
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
 from demeanor.store.runs.ledger import LEDGER
-from demeanor.store.runs.ledger_progress import LedgerReader
+from demeanor.store.runs.ledger_progress import LedgerReader, RunningTrial, write_running
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.dashboard_server import Dashboard, served
 from tests.helpers.dashboard_store import DashboardStore
@@ -103,6 +107,53 @@ def test_a_live_trial_is_a_link_once_its_page_exists(run: RunFolder):
         assert len(links) == 2
         assert all(dashboard.get(link).status == 200 for link in links)
         database.close()
+
+
+def test_a_live_run_shows_what_its_trials_do_and_what_it_will_cost(run: RunFolder):
+    """As far as the run says so; what an agent asked for is hostile text."""
+    append(run, 1, GOOD)
+    trial = RunningTrial(
+        eval="waits", subject="native:slow", number=2, attempt=2, began="2026-11-16T01:02:03+00:00", step="<b>rm(x)</b>"
+    )
+    write_running(run.folder, [trial])
+    with served(DashboardStore(root=run.folder.parents[1], nights=())) as dashboard:
+        text = dashboard.page("/live").text
+        assert "Running now 1 waits/ native: slow/ 2 attempt 2 since 01:02:03 <b>rm(x)</b>" in text
+        assert "Expected in all about $1.00" in text
+        assert "Stop this run" not in text
+        write_running(run.folder, [])
+        assert "Running now 1" not in dashboard.page("/live").text
+    assert list(run.folder.glob("*running*")) == []
+
+
+def test_a_run_is_stopped_from_its_page(run: RunFolder):
+    """As by Ctrl-C; only with `--notes`, by a form of our own pages, and only a run that goes on here."""
+    stopped = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stopped.set())  # the process that writes the run is this one
+    try:
+        with served(DashboardStore(root=run.folder.parents[1], nights=()), "--notes") as dashboard:
+            dashboard.address, _, token = dashboard.address.partition("/?token=")
+            cookie = dashboard.get(f"/?token={token}").headers["set-cookie"].partition(";")[0]
+            page = dashboard.get("/live", Cookie=cookie).text
+            form_token = re.findall(r'name="form_token" value="([^"]+)"', page)[0]
+
+            def post(name: str, form_token: str, origin: str = dashboard.address) -> int:
+                fields = urlencode({"run": name, "form_token": form_token})
+                headers = {"Origin": origin, "Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"}
+                connection = http.client.HTTPConnection(urlsplit(dashboard.address).netloc, timeout=120)
+                connection.request("POST", "/stop", fields, headers)
+                status = connection.getresponse().status
+                connection.close()
+                return status
+
+            assert post(run.folder.name, "wrong") == 403
+            assert post(run.folder.name, form_token, "http://evil.example") == 403
+            assert post("../x", form_token) == 400
+            assert not stopped.is_set()
+            assert post(run.folder.name, form_token) == 303
+            assert stopped.wait(60)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_run_that_nobody_writes_any_more_is_not_live(run: RunFolder):

@@ -90,12 +90,14 @@ def read_running(run: Path) -> tuple[RunningTrial, ...]:
 
 
 def stop_run(run: Path) -> bool:
-    """Ask the process that writes a run to end it, as Ctrl-C does; False if no process of this machine writes it."""
+    """Ask the process that writes a run to end it, as Ctrl-C does; False if none of this user and machine writes it."""
     owner = _owner(run)
-    if not owner:
+    try:
+        if owner:
+            os.kill(owner, signal.SIGINT)
+    except OSError:  # it has just ended, or belongs to another user
         return False
-    os.kill(owner, signal.SIGINT)
-    return True
+    return bool(owner)
 
 
 class LedgerReader:
