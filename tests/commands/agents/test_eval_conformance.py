@@ -53,6 +53,8 @@ def test_calls_that_are_recorded_correctly_show_both_abilities() -> None:
     """So each wrong field below is why they are not shown."""
     assert passes("calls", (READ, EDIT))
     assert passes("sub-agents", TASK)
+    viewed = replace(READ, tool="write", kind=Kind.EDIT, arguments={"command": "view", "path": "bird.txt"})
+    assert passes("calls", (viewed, EDIT)), "the editor of OpenHands reads files, too"
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,7 @@ def test_calls_that_are_recorded_correctly_show_both_abilities() -> None:
         {"succeeded": None},
         {"succeeded": False},
         {"kind": Kind.OTHER},
+        {"kind": Kind.EDIT},
         {"id": ""},
         {"by_sub_agent": True, "sub_agent": 1},
         {"at": None},
