@@ -110,6 +110,13 @@ def test_an_interrupted_installation_leaves_nothing(number: signal.Signals, tmp_
     assert [path.name for path in (tmp_path / "agents/gemini-cli").iterdir()] == [".lock"]
 
 
+def test_a_folder_that_can_not_be_written_is_an_error_with_a_remedy(tmp_path: Path):
+    """Such as a read-only folder or a full disk: not a bug of Demeanor."""
+    (tmp_path / "agents").write_text("a file")
+    with pytest.raises(InstallError, match=r"agents/agent can't be written: .*\n  → set DEMEANOR_AGENTS to"):
+        _install(tmp_path, environ=_environ(tmp_path))
+
+
 def test_a_version_without_a_lock_file_is_installed_and_the_user_is_told(tmp_path: Path):
     told: list[str] = []
     package = Package(manager="npm", name="agent", version="1.0", program="node_modules/agent/agent")

@@ -66,7 +66,8 @@ def test_only_the_evals_of_the_named_trials_are_read(project: Path, trials: tupl
 def test_a_trial_of_a_skipped_cell_is_not_just_unknown(project: Path) -> None:
     """Its name says why there is none; another name lists what there is."""
     run = find_stored_run("2026-11-16T01-00-00", project / "results", read_config(project), {})
-    with pytest.raises(UsageError, match=rf"^waits/a:m was skipped: {WHY}$"):
-        find_record(run, "waits")
+    for name in ("waits", "waits/a:m", "waits/a:m/1"):
+        with pytest.raises(UsageError, match=rf"^waits/a:m was skipped: {WHY}$"):
+            find_record(run, name)
     with pytest.raises(UnknownName, match=r"unknown trial 'wait'\n  → did you mean 'waits/a:m'"):
         find_record(run, "wait")

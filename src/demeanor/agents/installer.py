@@ -128,15 +128,25 @@ def install_package(
     )
     if not package.program_in(target).exists():
         _require_installer(job)
+    try:
+        return _installed(job)
+    except OSError as error:
+        remedy = "set DEMEANOR_AGENTS to a folder that you can write to"
+        raise job.failed(f"{target.parent} can't be written: {error}", remedy) from None
+
+
+def _installed(job: _Installation) -> Path:
+    """The program, installed unless it is already."""
+    package, exact, target = job.package, job.version, job.folder
     target.parent.mkdir(parents=True, exist_ok=True)
     with _locked(target.parent):
         _make_executable(package.helpers_in(target))
         incomplete = package.broken_helper(target) if exact == package.version else None
         if package.program_in(target).exists() and not incomplete:
-            tell(f"{name} {exact} is already installed: {target}")
+            job.tell(f"{job.name} {exact} is already installed: {target}")
             return package.program_in(target)
         _remove_leftovers(target.parent)
-        tell(f"installing {package.full_name} {exact} with {package.manager} into {target}")
+        job.tell(f"installing {package.full_name} {exact} with {package.manager} into {target}")
         with tempfile.TemporaryDirectory(prefix=f".{exact}-", dir=target.parent) as temporary:
             made, home = Path(temporary, "made"), Path(temporary, "home")
             made.mkdir()

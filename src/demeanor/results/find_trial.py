@@ -27,7 +27,8 @@ def _matches(name: str, wanted: str) -> bool:
 
 def _no_trial(run: StoredRun, wanted: str) -> UsageError:
     """The error for a name without a trial; a cell that was skipped has none."""
-    skipped = [f"{cell} was skipped: {why}" for cell, why in run.skipped.items() if _matches(cell, wanted)]
+    named = {cell: why for cell, why in run.skipped.items() if _matches(cell, wanted) or _matches(wanted, cell)}
+    skipped = [f"{cell} was skipped: {why}" for cell, why in named.items()]
     if skipped:
         return UsageError(opening("\n".join(skipped), lines=_MOST_SKIPPED, width=_WIDTH).replace("\n", "\n  "))
     if not run.records and not run.skipped:
