@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from demeanor.core.text.wording import one_line, shortened
+from demeanor.core.text.wording import count, one_line, shortened
 from demeanor.core.values.exchange import ProviderError, Request
 from demeanor.gateway.dialects.dialect import Malformed
 from demeanor.gateway.faults import inject
@@ -268,7 +268,7 @@ def _unpriced(call: ModelCall) -> ProviderError:
 
 
 def _too_many(session: Session) -> ProviderError:
-    message = f"this trial has made {session.limits.requests} requests, the most that are answered"
+    message = f"this trial has made {count(session.limits.requests, 'request')}, the most that are answered"
     return replace(_error(403, "bad_request", message), own=True)
 
 
