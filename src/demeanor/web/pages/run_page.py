@@ -129,9 +129,8 @@ def run_table(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     history = context.history()
     run = history.run(parts["run"])
     causes = void_causes(history, run.name)
-    lines = _sorted(
-        _filtered(context, _lines(history.cells(run.name), run.info.lost), causes, query), query.get("sort", "")
-    )
+    lines = _lines(history.cells(run.name), run.info.lost)
+    lines = _sorted(_filtered(context, lines, causes, query), query.get("sort", ""))
     return [
         {
             "run": run.name, "eval": line.cell.eval, "subject": line.cell.subject, "policy": line.cell.policy.value,
