@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
 
     config = load_config(args)
-    if shards := find_shards(args.paths):
+    if shards := find_shards(args.paths, alone=True):
         return _join(args, config, shards)
     histories = [path for path in args.paths if is_sqlite(path)]
     if histories and (args.kind or args.subject):

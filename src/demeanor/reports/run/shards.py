@@ -140,11 +140,14 @@ def run_shard(
     )
 
 
-def find_shards(paths: Iterable[Path]) -> list[RunFolder]:
-    """The shards in these folders, by number."""
+def find_shards(paths: Iterable[Path], *, alone: bool = False) -> list[RunFolder]:
+    """The shards in these folders, by number; with `alone`, none if there are other runs beside them."""
     files = {file.resolve() for path in paths if path.is_dir() for file in path.rglob(RUN_FILE) if file.is_file()}
-    folders = [RunFolder(file.parent) for file in sorted(files)]
-    return sorted((folder for folder in folders if folder.info().is_shard), key=lambda one: _shard(one).number)
+    infos = {folder: folder.info() for folder in (RunFolder(file.parent) for file in sorted(files))}
+    shards = [folder for folder, info in infos.items() if info.is_shard and not info.rejudges]
+    if alone and any(not info.is_shard for info in infos.values()):
+        return []
+    return sorted(shards, key=lambda folder: _shard(folder).number)
 
 
 def require_command(shards: Sequence[RunFolder], request: RunRequest, remedy: str) -> None:
