@@ -102,10 +102,11 @@ def _read_folder(folder: Path, options: ImportOptions) -> Iterator[Imported]:
 def _files(folder: Path) -> Iterator[Path]:
     """The files below a folder that could be imported, without those inside a run of Demeanor, and without shards."""
     runs = {path.parent for path in folder.rglob(RUN_FILE)}
-    shards = {run / RUN_FILE for run in runs if RunFolder(run).info().is_shard}
     for path in sorted(folder.rglob("*")):
         inside = any(parent in runs for parent in (path.parent if path.name == RUN_FILE else path).parents)
-        if path.suffix in _SUFFIXES and path.is_file() and not path.is_symlink() and not inside and path not in shards:
+        if path.suffix not in _SUFFIXES or not path.is_file() or path.is_symlink() or inside:
+            continue
+        if path.name != RUN_FILE or not RunFolder(path.parent).info().is_shard:
             yield path
 
 
