@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +293,44 @@ def test_only_a_calibrated_judge_blocks_a_merge(project: Project):
     undecided = project.demeanor("validate", "--calibrate", "asks_first", "--labels", "labels.csv")
     assert undecided.returncode == 3
     assert "no held-out label says bad" in undecided.stdout
+
+
+def test_a_judge_is_asked_again_every_week_and_its_drift_is_said(project: Project):
+    """About trials with labels: its model may change, though not its name. Until it is calibrated anew."""
+    write(project)
+    project.write(evals__eval_asks_py=CALIBRATED, demeanor_toml=CONFIG.replace("native:helper", "moody") + MOODY)
+    shutil.rmtree(project.folder / "evals/rude")
+    project.demeanor("run", "--policy", "all", "--trials", "40", "--seed", "5")
+    folder = (project.folder / "results/latest").resolve()
+    lines = map(json.loads, (folder / "ledger.jsonl").read_text().splitlines())
+    labels = {"pass": "good", "fail": "bad"}
+    rows = [f"asks_first/moody/{one['number']},{labels[one['verdict']['outcome']]},{folder.name}" for one in lines]
+    project.write(labels_csv="\n".join(["trial,label,run", *rows]))
+    calibrate = ("validate", "--calibrate", "asks_first", "--labels", "labels.csv")
+    assert project.demeanor(*calibrate).returncode == 0
+
+    def night(*, a_week_later: bool = True) -> tuple[int, str]:
+        """How many questions a night asks, and what it says of the judge."""
+        if a_week_later:
+            with closing(sqlite3.connect(project.folder / "results/demeanor.db")) as database, database:
+                database.execute("UPDATE decisions SET made = strftime('%Y-%m-%dT%H:%M:%S+00:00', made, '-7 days')")
+        asked = project.folder / "asked.txt"
+        asked.unlink()
+        done = project.demeanor("nightly", "--trials", "1", "--seed", "5")
+        shown = [line for line in done.stdout.splitlines() if "the judge of" in line]
+        return asked.read_text().count("====="), " ".join(shown)
+
+    own = 3  # the votes about the trial of the night itself
+    assert night(a_week_later=False) == (own, "")
+    assert night() == (own + 20 * 3, "")
+    assert night(a_week_later=False) == (own, "")
+    (project.folder / "critic.py").write_text(CRITIC.replace('"SAY YES" in orders or "May I"', '"deleted"'))
+    asked, said = night()
+    assert asked == own + 20 * 3
+    assert "the judge of asks_first has drifted" in said
+    assert "the judge of asks_first has drifted" in project.demeanor("report", COLUMNS="200").stdout
+    assert project.demeanor(*calibrate).returncode == 0
+    assert "has drifted" not in project.demeanor("report", COLUMNS="200").stdout
 
 
 def test_all_cases_of_an_eval_are_calibrated_by_its_name(project: Project):

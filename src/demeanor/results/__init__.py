@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     )
     from demeanor.results.calibrations import (
         COUNTS as COUNTS,
+        DRIFTED as DRIFTED,
+        TRIALS as TRIALS,
         CorrectedRate as CorrectedRate,
         corrected_rate as corrected_rate,
+        drifted_judges as drifted_judges,
+        held_out_labels as held_out_labels,
         lost_calibrations as lost_calibrations,
         uncalibrated as uncalibrated,
     )
@@ -107,7 +111,10 @@ __getattr__ = lazy_names(
     __name__,
     {
         "baselines": "baselines_of edited_since eval_hashes latest_nights recent_correlation",
-        "calibrations": "COUNTS CorrectedRate corrected_rate lost_calibrations uncalibrated",
+        "calibrations": (
+            "COUNTS CorrectedRate DRIFTED TRIALS corrected_rate drifted_judges held_out_labels lost_calibrations "
+            "uncalibrated"
+        ),
         "ci_runs": "fetch_nights import_ci_run nightly_workflows parse_ci_run",
         "expected_cost": "CellEstimate PlanEstimate estimate_plan trial_costs",
         "find_trial": "find_record",

@@ -17,6 +17,12 @@ CALIBRATED = "calibrated"
 COUNTS = "counts"
 """The key of the labelled counts in the evidence of a stored calibration."""
 
+TRIALS = "trials"
+"""The key of the labelled trials (run, subject, number) there."""
+
+DRIFTED = "drifted"
+"""The answer of a stored recheck of a judge that has drifted."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorrectedRate:
@@ -47,7 +53,7 @@ def corrected_rate(subject: str, passed: int, judged: int, labels: LabelledCount
     return CorrectedRate(subject=subject, passed=passed, judged=judged, rate=rate, low=interval.low, high=interval.high)
 
 
-def calibrations(history: History, evals: Iterable[Eval]) -> dict[str, LabelledCounts]:
+def held_out_labels(history: History, evals: Iterable[Eval]) -> dict[str, LabelledCounts]:
     """Eval → the held-out labels of its judge, if the judge is calibrated as it is now."""
     judged = [one for one in evals if asks_judge(one)]
     stored = history.last_decisions("calibrate") if judged else {}
@@ -60,9 +66,19 @@ def calibrations(history: History, evals: Iterable[Eval]) -> dict[str, LabelledC
     return found
 
 
+def drifted_judges(history: History) -> tuple[str, ...]:
+    """A sentence about each judge that has drifted since it was calibrated."""
+    calibrated = history.last_decisions("calibrate")
+    return tuple(
+        kept.reason
+        for name, kept in history.last_decisions("recheck").items()
+        if kept.answer == DRIFTED and name in calibrated and calibrated[name].made < kept.made
+    )
+
+
 def uncalibrated(history: History, evals: Sequence[Eval], config: Config) -> Mapping[str, str]:
     """The evals whose judge is not calibrated and not trusted by name; each with what to do."""
-    known = calibrations(history, evals)
+    known = held_out_labels(history, evals)
     return {
         one.name: "its judge is not calibrated, so it can't block; → demeanor validate --calibrate"
         f" {shlex.quote(one.name)}, or name it in `trusted` of [judge]"

@@ -21,7 +21,7 @@ from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import UsageError, WorldError
 from demeanor.core.values.evidence import Spent
-from demeanor.core.values.exchange import Exchange
+from demeanor.core.values.exchange import Exchange, Request
 from demeanor.core.values.judge_question import JudgeAnswer, JudgeQuestion, JudgeVote
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
@@ -113,8 +113,30 @@ class Judges:
     async def _ask(
         self, trial: Trial, facts: Mapping[str, str], question: JudgeQuestion, notes: list[str]
     ) -> JudgeAnswer:
+        request = judge_request(question)
+        votes, problem, exchanges = await self._votes(trial, facts, question.model, request, question.votes, notes)
+        return JudgeAnswer(
+            key=question_key(question),
+            judge=judge_hash(question, self._model_hash(question.model)),
+            question=question.question,
+            model=question.model,
+            votes=votes,
+            problem=problem,
+            exchanges=exchanges,
+        )
+
+    async def ask_again(self, trial: Trial, earlier: JudgeAnswer) -> JudgeAnswer:
+        """Ask what was answered earlier, in the same words and as often."""
+        request = earlier.exchanges[0].request
+        votes, problem, exchanges = await self._votes(trial, {}, earlier.model, request, len(earlier.votes), [])
+        return replace(earlier, votes=votes, problem=problem, exchanges=exchanges)
+
+    async def _votes(
+        self, trial: Trial, facts: Mapping[str, str], model: str, request: Request, number: int, notes: list[str]
+    ) -> tuple[tuple[JudgeVote, ...], tuple[VoidCause, str] | None, tuple[Exchange, ...]]:
+        """The answers of the model, or why there are none; and the exchanges with it."""
         server = await self._started()
-        who = Subject(agent=f"judge of {trial.subject}", model=question.model)
+        who = Subject(agent=f"judge of {trial.subject}", model=model)
         asked = replace(trial, subject=who)
         self._replayed[asked.id] = trial
         seed = int(facts.get("seed") or 0)
@@ -122,31 +144,22 @@ class Judges:
         problem: tuple[VoidCause, str] | None = None
         async with server.session(asked, seed=seed, role="judge") as session:
             session.set_facts(facts)
-            for number in range(question.votes):
-                session.seed = seed + number
+            for later in range(number):
+                session.seed = seed + later
                 try:
-                    votes.append(await self._vote(session, question))
+                    votes.append(await self._vote(session, model, request))
                 except WorldError as error:
                     problem, votes = (error.cause, error.detail), []
                     break
             exchanges = session.exchanges()
             notes += session.notes
-        return JudgeAnswer(
-            key=question_key(question),
-            judge=judge_hash(question, self._model_hash(question.model)),
-            question=question.question,
-            model=question.model,
-            votes=tuple(votes),
-            problem=problem,
-            exchanges=exchanges,
-        )
+        return tuple(votes), problem, exchanges
 
-    async def _vote(self, session: Session, question: JudgeQuestion) -> JudgeVote:
+    async def _vote(self, session: Session, model: str, request: Request) -> JudgeVote:
         """One answer of the model."""
         from demeanor.runner.model_request import ask_model
 
-        failed = f"the judge {question.model} gave no answer"
-        request = judge_request(question)
+        failed = f"the judge {model} gave no answer"
         response = await ask_model(session, request, self._retries, cause=VoidCause.JUDGE, failed=failed)
         try:
             return read_vote(response)

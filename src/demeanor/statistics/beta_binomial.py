@@ -23,6 +23,10 @@ class Prior(NamedTuple):
         """The posterior after these trials."""
         return Prior(self.a + passed, self.b + failed)
 
+    def at_most(self, passed: int, judged: int) -> float:
+        """The probability of `passed` passes or fewer in `judged` future trials."""
+        return at_most(passed, judged, self)
+
     @property
     def mean(self) -> float:
         """The expected rate."""

@@ -12,7 +12,7 @@ from demeanor.core.values.exchange import Usage
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo, RunKind
 
-Ruling: TypeAlias = Literal["run", "gate", "promote", "demote", "compare", "bisect", "check-in", "calibrate"]
+Ruling: TypeAlias = Literal["run", "gate", "promote", "demote", "compare", "bisect", "check-in", "calibrate", "recheck"]
 """The kind of a decision. Those of a `run` follow from its records, so they are told to hooks but not stored."""
 
 

@@ -21,6 +21,7 @@ from demeanor.render import SUBJECT_MARK, percent
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.results import (
     COUNTS,
+    TRIALS,
     CorrectedRate,
     Label,
     StoredRun,
@@ -100,7 +101,8 @@ def _calibrate(
         raise NoLabels(f"{name}: there are no labels to compare with{used}\n  → {_LABEL}")
     passed, left_out = latest_counts(measured)
     report = _report(one, compared, consistency, (*notes, *left_out), passed)
-    kept = keep_decisions(config, environ, results, [_kept(report)])
+    trials = [[this.label.run, this.label.subject, this.label.number] for this in compared]
+    kept = keep_decisions(config, environ, results, [_kept(report, trials)])
     return replace(report, notes=(*report.notes, *kept))
 
 
@@ -256,7 +258,7 @@ def _reason(held: LabelledCounts) -> str:
     return from_
 
 
-def _kept(report: CalibrationReport) -> KeptDecision:
+def _kept(report: CalibrationReport, trials: Sequence[Sequence[object]]) -> KeptDecision:
     held = report.held_out
     counts = [held.passed_good, held.failed_good, held.passed_bad, held.failed_bad]
     return KeptDecision(
@@ -267,5 +269,5 @@ def _kept(report: CalibrationReport) -> KeptDecision:
         rule="held_out",
         reason=report.reason,
         eval_hash=report.judge,
-        evidence={COUNTS: counts, "report": encode(report)},
+        evidence={COUNTS: counts, TRIALS: trials, "report": encode(report)},
     )

@@ -17,7 +17,7 @@ from demeanor.reports.night.build import failing, failing_cell, night_report, vo
 from demeanor.reports.night.report import NearPromotion, NightReport, VoidCount
 from demeanor.reports.night.shift_scan import kept_shifts
 from demeanor.reports.run import Failure, failed_by_reason, void_by_reason
-from demeanor.results import LAST_NIGHTS, cells_of_nights, nights_until
+from demeanor.results import LAST_NIGHTS, cells_of_nights, drifted_judges, nights_until
 from demeanor.store import SqlHistory, TrialOutcome, outcomes, stored_price_notes, void_causes
 
 _CAUSES = {cause.value: cause for cause in VoidCause}
@@ -45,7 +45,12 @@ def make_night_report(
         found,
         cells,
         shown=nights + 1,
-        notes=(*_notes(run), *map(unknown_files_note, sorted(unknown)), *stored_price_notes(history, tonight.names)),
+        notes=(
+            *_notes(run),
+            *map(unknown_files_note, sorted(unknown)),
+            *drifted_judges(history),
+            *stored_price_notes(history, tonight.names),
+        ),
         needed=config.evidence.needed,
         shifts=kept_shifts(history, tonight, branch=branch, accepted=accepted) if changes else (),
         void_causes=_causes_by_cell(causes),

@@ -14,7 +14,7 @@ from demeanor.core.trees.atomic_file import write_atomically, write_output, writ
 from demeanor.core.trees.git import unreadable
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.core.values.fingerprints import files_unknown, unknown_files_note
+from demeanor.core.values.fingerprints import asks_judge, files_unknown, unknown_files_note
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.intervention import Intervention
 from demeanor.core.values.run_request import RunRequest
@@ -49,7 +49,10 @@ def run_and_report(
     else:
         prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
-    report = make_report(result, collection=collection, notes=stale.notes)
+    drifted: tuple[str, ...] = ()
+    if request.kind == "nightly" and not (request.replay or result.stopped or result.interrupted):
+        drifted = _drifted(catalog, plan, environ, results=result.folder.parent)
+    report = make_report(result, collection=collection, notes=(*stale.notes, *drifted))
     return conclude(catalog, result, report, environ=environ, junit=junit)
 
 
@@ -63,6 +66,16 @@ def conclude(
     report = replace(report, notes=(*report.notes, *notes))
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report
+
+
+def _drifted(catalog: Catalog, plan: Plan, environ: Mapping[str, str], *, results: Path) -> tuple[str, ...]:
+    """Which judges have drifted; those that were not asked for a week are asked now."""
+    evals = {cell.eval.name: cell.eval for cell in plan.cells if asks_judge(cell.eval)}
+    if not evals:
+        return ()
+    from demeanor.reports.calibration import recheck_judges
+
+    return recheck_judges(evals.values(), catalog, environ, results=results)
 
 
 def make_report(
