@@ -68,7 +68,7 @@ def _questions(
 ) -> Iterator[tuple[Trial, JudgeAnswer]]:
     """The recorded answers about some labelled trials. A trial that can't be read is left out."""
     labelled = calibrated.evidence.get(TRIALS)
-    trials = [tuple(trial) for trial in labelled] if isinstance(labelled, list) else []
+    trials = [trial for trial in labelled if len(trial) == 3] if isinstance(labelled, list) else []
     config, captures = catalog.config, open_capture_store(catalog.config)
     draw = random.Random(f"{one.name} {datetime.now(UTC):%G-%V}")  # noqa: S311 - others every week
     for run_name, subject, number in draw.sample(trials, min(_MOST, len(trials))):

@@ -12,7 +12,7 @@ from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.text.codec import encode
 from demeanor.core.trees.atomic_file import write_atomically, write_output, write_pieces
 from demeanor.core.trees.git import unreadable
-from demeanor.core.values.errors import StoreError
+from demeanor.core.values.errors import DemeanorError, StoreError
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.fingerprints import asks_judge, files_unknown, unknown_files_note
 from demeanor.core.values.history import KeptDecision
@@ -75,7 +75,10 @@ def _drifted(catalog: Catalog, plan: Plan, environ: Mapping[str, str], *, result
         return ()
     from demeanor.reports.calibration import recheck_judges
 
-    return recheck_judges(evals.values(), catalog, environ, results=results)
+    try:
+        return recheck_judges(evals.values(), catalog, environ, results=results)
+    except DemeanorError as error:  # the trials were run, and their result must not be lost
+        return (f"judges were not asked about labelled trials again: {str(error).splitlines()[0]}",)
 
 
 def make_report(
