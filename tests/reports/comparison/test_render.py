@@ -99,6 +99,21 @@ def test_not_worse_says_what_single_cells_could_hide() -> None:
     assert report.summary.endswith("; single cells could hide more: 60 underpowered of 60 cells")
 
 
+def test_a_doubt_about_a_single_cell_also_says_how_far_the_mean_may_have_fallen() -> None:
+    """Though that alone would be accepted."""
+    scores = {f"e{i}": (20, 0) for i in range(60)}
+    sides = (
+        ("1 cell looks worse", scores | {"e0": (16, 4)}),
+        ("1 cell of the base could not be", {name: scores[name] for name in [*scores][1:]}),
+    )
+    for doubt, after in sides:
+        base, new = side("a", "r1", **scores), side("b", "r2", **after)
+        report = compare_report(base, new, compare(base.cells, new.cells))
+        assert report.exit_code is ExitCode.UNDECIDED
+        assert report.summary.startswith(f"Can't tell: {doubt}")
+        assert "; the mean pass rate may have fallen by up to " in report.summary
+
+
 def test_a_cell_that_is_not_compared_is_named_with_its_subject() -> None:
     """However long the name of its eval is."""
     cells = tuple(night(0, eval="long " * 30, subject=subject) for subject in ("a:m", "b:m"))

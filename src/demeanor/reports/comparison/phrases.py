@@ -61,11 +61,13 @@ def _doubts(found: Comparison, suite: Shift) -> Iterator[str]:
     if found.doubtful:
         voids = count(found.doubtful, "void trial")
         yield f"{voids} of the new side may be the agent's doing, and would be too many failures"
-    if suite.low is None or suite.low <= -found.margin:
-        size = f"{found.margin * 100:g}"
-        yield f"{hidden(suite)}, and {size} are too many"
-        if found.trials_needed:
-            yield f"about {count(found.trials_needed, 'trial')} per eval and side would show a drop of {size} points"
+    if suite.low is not None and suite.low > -found.margin:
+        yield hidden(suite)
+        return
+    size = f"{found.margin * 100:g}"
+    yield f"{hidden(suite)}, and {size} are too many"
+    if found.trials_needed:
+        yield f"about {count(found.trials_needed, 'trial')} per eval and side would show a drop of {size} points"
 
 
 def _trials(suspects: Sequence[EvalComparison]) -> int:
