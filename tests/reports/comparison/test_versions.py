@@ -20,8 +20,8 @@ def test_runs_with_an_earlier_model_are_left_out_with_a_note() -> None:
     assert [(cell.run, cell.subject) for cell in found.cells] == [("n002", "a:m"), ("n002", "b:m")]
     assert (found.runs, other.runs) == (("n002",), ("n004",))
     assert notes == (
-        "◆ the model of a:m changed after n001: 2 earlier runs of the base are left out (--across counts them, too)",
-        "◆ the model of a:m changed after n003: 1 earlier run of the new side is left out (--across counts it, too)",
+        "◆ the model of a:m changed after n001: 2 earlier runs of the base are left out",
+        "◆ the model of a:m changed after n003: 1 earlier run of the new side is left out",
     )
     same = side(night(0, model_hash="m1"), night(1, model_hash="m1"))
     assert latest_versions(same, same) == (same, same, ())

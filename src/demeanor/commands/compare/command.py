@@ -64,11 +64,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="runs of a branch, or nights of a subject or stretch (default: 7; two subjects of one run: that run)",
     )
     parser.add_argument(
-        "--across",
-        action="store_true",
-        help="count also the runs of each side before the model of its subject last changed (◆)",
-    )
-    parser.add_argument(
         "--allow-identical", action="store_true", help="compare sides that are the same, to see how much results vary"
     )
     choice_arguments(parser, paths=False)
@@ -103,9 +98,8 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.base is not None:
         if len(args.sides) > 1:
             raise UsageError(f"--base {args.base}: expected at most one other commit, got {len(args.sides)}")
-        if args.last or args.across:
-            option = "--last" if args.last else "--across"
-            raise UsageError(f"{option} is about stored runs, and --base runs both sides anew\n  → omit one of them")
+        if args.last:
+            raise UsageError("--last is about stored runs, and --base runs both sides anew\n  → omit one of them")
         report, interrupted = _run_both(args, config, results, events=output_format(args) == "json")
     else:
         if len(args.sides) != 2:
@@ -155,9 +149,8 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
         if not args.allow_identical:
             refuse_same_trials(base, new)
             base, new, notes = without_shared(base, new)
-        if not args.across:
-            base, new, changed = latest_versions(base, new)
-            notes += changed
+        base, new, changed = latest_versions(base, new)
+        notes += changed
         if not args.allow_identical and "nights" not in {base.kind, new.kind}:  # a hosted model may change by itself
             notes += refuse_identical(Catalog(config=config, environ=os.environ), base, new)
         notes += stored_price_notes(history, [*base.runs, *new.runs])

@@ -41,5 +41,5 @@ def _notes(left_out: list[RunCell], which: str) -> Iterator[str]:
         yield (
             f"{SUBJECT_MARK} the model of {subject} changed after {runs[-1]}: "
             f"{count(len(runs), 'earlier run')} of the {which} "
-            f"{'is' if len(runs) == 1 else 'are'} left out (--across counts {'it' if len(runs) == 1 else 'them'}, too)"
+            f"{'is' if len(runs) == 1 else 'are'} left out"
         )
