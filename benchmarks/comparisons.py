@@ -52,7 +52,7 @@ def looked_twice(
     """The answer after the first look, that after the second, and the trials of the second."""
     sides = [drawn(rng, dict(enumerate(rates)), FIRST) for rates in (before, after)]
     first = compare(*sides)
-    chosen = [int(name) for name, _ in to_look_at_again(first)]
+    chosen = sorted(int(name) for name, _ in to_look_at_again(first))
     again = [drawn(rng, {number: rates[number] for number in chosen}, SECOND) for rates in (before, after)]
     last = compare(*sides, again=(again[0], again[1])) if chosen else first
     return first, last, 2 * SECOND * len(chosen)
