@@ -32,8 +32,10 @@ from demeanor.decide.gate import (
     next_trials,
     optimal,
 )
+from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP
 from demeanor.decide.gate.frontier import operating, plan_after
 from demeanor.decide.gate.suite import SuiteRates
+from demeanor.decide.promotion import policy_rule, promote
 from demeanor.decide.promotion.cusum import BAD, BETWEEN_FALSE_ALARMS, GOOD
 from demeanor.statistics import NIGHTS_BETWEEN_FALSE_ALARMS, chart, night_correlation, table
 
@@ -78,6 +80,9 @@ def claims() -> Iterator[Claim]:
     for rate in RATES:
         for rho in CORRELATIONS:
             yield from correlated_claims(rate, rho)
+    for rule in ("both", "classic"):
+        yield from (promotion_claim(rule, rate) for rate in (0.99, 0.97, 0.9))
+    yield from (detection_claim(left) for left in (SMALL_DROP, LARGE_DROP))
 
 
 # How often a gate blocks a healthy change.
@@ -269,6 +274,54 @@ def nights_until_demotion(rho: float) -> float:
     """Of a good eval, by a chart that was made for the estimated correlation."""
     made = chart(GOOD, BAD, trials=TRIALS, between_false_alarms=BETWEEN_FALSE_ALARMS, correlation=expected(GOOD, rho))
     return replace(made, correlation=rho).nights_to_alarm(GOOD, TRIALS)
+
+
+# Promotions, and what a gate detects.
+
+
+def promotion_claim(rule: str, rate: float, histories: int = 150, nights: int = 30) -> Claim:
+    """How often an eval is promoted within thirty nights, if the rule is applied every night."""
+    (stated,) = policy_rule("promote", rule).error_rates((rate,)).rows
+    passed = np.random.default_rng(3).binomial(TRIALS, rate, (histories, nights))
+    return _simulated(
+        f"promotion by {rule} at {percent(rate)} within {nights} nights",
+        stated.chance,
+        [any(_promoted(own[:last], rule) for last in range(10, nights + 1)) for own in passed],
+    )
+
+
+def _promoted(passed: NDArray[Any], rule: str) -> bool:
+    cells = [
+        replace(_cell(0, int(good), TRIALS), run=f"{night:02}", started=f"{night:02}")
+        for night, good in enumerate(passed)
+    ]
+    return promote(cells, {"0": ["a:m"]}, rule=rule)[0].answer == "promote"
+
+
+def detection_claim(left: float, gates: int = 400) -> Claim:
+    """How often a gate blocks a change after which a cell passes only a part as often, confirmation included."""
+    past, rng, blocked = Baseline(passed=57, failed=3, nights=20), np.random.default_rng(4), []
+    while len(blocked) < gates:
+        outcomes: tuple[bool, ...] = ()
+        while True:
+            cell = GateCell(eval="e", subject="a:m", policy=Policy.USUALLY_PASSES, outcomes=outcomes, past=past)
+            answers = gate([cell], confirm=CONFIRM)
+            if not next_trials(answers):
+                break
+            outcomes += tuple(bool(one) for one in rng.random(answers[0].more) < 0.95 * left)
+        blocked.append(answers[0].decision.answer == "reject")
+    found = gate_suite(answers, confirm=CONFIRM)
+    assert found is not None
+    stated = found.now.small_drop if left == SMALL_DROP else found.now.large_drop
+    assert stated is not None
+    return _simulated(f"gate: a drop of one cell from 95 to {percent(0.95 * left)} is detected", stated, blocked)
+
+
+def _simulated(about: str, stated: float, happened: Sequence[bool]) -> Claim:
+    """Holds within three standard errors of the simulation, and a twentieth."""
+    truth = float(np.mean(happened))
+    error = (max(stated * (1 - stated), 0.01) / len(happened)) ** 0.5
+    return Claim(about=about, stated=share(stated), truth=share(truth), holds=abs(truth - stated) <= 3 * error + 0.05)
 
 
 def correlation_table() -> Iterator[str]:
