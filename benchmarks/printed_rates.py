@@ -300,21 +300,29 @@ def _promoted(passed: NDArray[Any], rule: str) -> bool:
 
 def detection_claim(left: float, gates: int = 400) -> Claim:
     """How often a gate blocks a change after which a cell passes only a part as often, confirmation included."""
-    past, rng, blocked = Baseline(passed=57, failed=3, nights=20), np.random.default_rng(4), []
-    while len(blocked) < gates:
-        outcomes: tuple[bool, ...] = ()
-        while True:
-            cell = GateCell(eval="e", subject="a:m", policy=Policy.USUALLY_PASSES, outcomes=outcomes, past=past)
-            answers = gate([cell], confirm=CONFIRM)
-            if not next_trials(answers):
-                break
-            outcomes += tuple(bool(one) for one in rng.random(answers[0].more) < 0.95 * left)
-        blocked.append(answers[0].decision.answer == "reject")
-    found = gate_suite(answers, confirm=CONFIRM)
+    rng = np.random.default_rng(4)
+    played = [played_gate(0.95 * left, rng) for _ in range(gates)]
+    found = gate_suite(played[0], confirm=CONFIRM)
     assert found is not None
     stated = found.now.small_drop if left == SMALL_DROP else found.now.large_drop
     assert stated is not None
-    return _simulated(f"gate: a drop of one cell from 95 to {percent(0.95 * left)} is detected", stated, blocked)
+    return _simulated(
+        f"gate: a drop of one cell from 95 to {percent(0.95 * left)} is detected",
+        stated,
+        [answers[0].decision.answer == "reject" for answers in played],
+    )
+
+
+def played_gate(rate: float, rng: np.random.Generator) -> Sequence[GateAnswer]:
+    """The answer of a gate about one cell that passed 57 of 60 trials at night, and now passes at this rate."""
+    past = Baseline(passed=57, failed=3, nights=20)
+    outcomes: tuple[bool, ...] = ()
+    while True:
+        cell = GateCell(eval="e", subject="a:m", policy=Policy.USUALLY_PASSES, outcomes=outcomes, past=past)
+        answers = gate([cell], confirm=CONFIRM)
+        if not next_trials(answers):
+            return answers
+        outcomes += tuple(bool(one) for one in rng.random(answers[0].more) < rate)
 
 
 def _simulated(about: str, stated: float, happened: Sequence[bool]) -> Claim:
