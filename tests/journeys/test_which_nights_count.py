@@ -85,6 +85,22 @@ def test_branches_and_changes_do_not_count_and_repetitions_are_added_up(versions
     assert (unknown.returncode, "did you mean 'feature'?" in unknown.stderr) == (2, True)
 
 
+def test_a_repetition_does_not_hide_a_red_night(versions: Versions):
+    """Not even with the repair: the day has both runs, for a promotion and as baseline."""
+    versions.nights(10)
+    assert candidates(versions)["usually"]["answer"] == "promote"
+    versions.behave("f")
+    versions.commit()
+    versions.night()
+    versions.behave("p")
+    versions.commit()
+    versions.night(day=versions.days)
+    found = candidates(versions)["usually"]
+    assert (found["answer"], found["counts"]) == ("wait", {"writer": [7, 8]})
+    assert any("failed on writer" in one for one in found["missing"])
+    assert gate_row(versions)["past"]["failed"] == 1
+
+
 def test_a_night_that_will_not_count_says_so_when_it_ends(versions: Versions):
     """On another branch, with changes, with too few trials, or where git can't read the repository; which the doctor
     tells as well. Otherwise it says nothing."""
