@@ -24,6 +24,14 @@ HERE = "https://example.org/a.png"
         {"plugins": [{"id": "web"}]},
         {"tools": [{"googleSearch": {}}]},
         {"tools": [{"functionDeclarations": []}, {"url_context": {}}]},
+        {"tools": [{"type": "browser_search"}]},
+        {"tools": [{"type": "WEB_SEARCH"}]},
+        {"tools": [{"type": "builtin_function", "function": {"name": "$web_search"}}]},
+        {"tools": [{"type": "shell", "environment": {"type": "container_auto"}}]},
+        {"tools": [{"retrieval": {"externalApi": {}}}]},
+        {"enable_search": True},
+        {"messages": [{"content": [{"type": "document_url", "document_url": HERE}]}]},
+        {"messages": [{"content": [{"type": "file", "file": {"file_data": f" {HERE}"}}]}]},
         {"messages": [{"content": [{"type": "image", "source": {"type": "url", "url": HERE}}]}]},
         {"messages": [{"content": [{"type": "image_url", "image_url": {"url": HERE}}]}]},
         {"input": [{"content": [{"type": "input_image", "image_url": HERE}]}]},
@@ -41,6 +49,9 @@ def test_exits_of_every_dialect_are_found(body: dict[str, Any]) -> None:
         {"tools": [{"name": "fetch", "input_schema": {"properties": {"url": {"default": HERE}}}}]},
         {"tools": [{"type": "bash_20250124"}, {"type": "custom", "name": "web_search"}, {"type": "function"}]},
         {"messages": [{"content": [{"type": "tool_use", "name": "fetch", "input": {"url": HERE}}]}]},
+        {"tools": [{"type": "tool_search_tool_regex_20251119"}, {"type": "file_search"}, {"type": "local_shell"}]},
+        {"tools": [{"name": "web_search", "input_schema": {}}, {"functionDeclarations": [{"name": "search"}]}]},
+        {"tools": [{"name": "search", "urls": 1}], "disable_search": True, "n": 1},
         {"messages": [{"content": f"read {HERE}"}]},
         {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}]},
         {"input": [{"type": "function_call", "arguments": json.dumps({"url": HERE})}]},
@@ -51,6 +62,14 @@ def test_exits_of_every_dialect_are_found(body: dict[str, Any]) -> None:
 def test_tools_of_agents_are_none(body: dict[str, Any]) -> None:
     """They run in the sandbox, and what they are called with is text."""
     assert provider_side(json.dumps(body).encode()) is None
+
+
+def test_a_field_that_stands_twice_is_one() -> None:
+    """A provider may take the first, and the gateway takes the last."""
+    assert provider_side(b'{"mcp_servers": [1], "mcp_servers": null}')
+    assert provider_side(b'{"messages": [{"content": "a", "content": "b"}]}') == (
+        "'content', which stands twice in an object,"
+    )
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"\xff", b"[" * 10**6])

@@ -13,45 +13,58 @@ from typing import Any
 
 from demeanor.core.text.wording import one_line
 
-_TOOL_TYPES = re.compile(
-    r"web_(search|fetch)\w*|code_(execution|interpreter)\w*|mcp(_toolset)?|x_search|openrouter:\w+"
+_AT_PROVIDER = re.compile(
+    r"(?!.*(tool|file)_?search)(?=.*(search|fetch|brows|crawl|url|maps|mcp|retrieval|connector|code_?(exec|interp)|builtin))"
+    r"|openrouter:",
+    re.IGNORECASE,
 )
-"""The types of tools that reach the network from the provider, or run code there. Tools of agents have other types."""
+"""Words in the types of tools that reach the network from the provider, or run code there, and in the names of
+Gemini's. Tools of agents have other types."""
 
-_TOOL_KEYS = frozenset(
-    {
-        "google_search", "google_search_retrieval", "url_context", "google_maps", "code_execution",
-        "enterprise_web_search", "googleSearch", "googleSearchRetrieval", "urlContext", "googleMaps", "codeExecution",
-        "enterpriseWebSearch",
-    }
-)  # fmt: skip
-_SETTINGS = ("mcp_servers", "web_search_options", "plugins", "search_parameters")
-_ADDRESSES = frozenset(("url", "image_url", "file_url", "fileUri", "file_uri"))
+_SETTINGS = re.compile(r"(?!disable|no_).*(search|mcp_servers|plugins).*|compound_custom", re.IGNORECASE)
+_ADDRESS = re.compile(r".*ur[li]|file_data|data|image", re.IGNORECASE)
 _WITHOUT = frozenset(("args", "arguments", "response", "metadata", "annotations", "citations"))
 """What models and tools have said: addresses in it are not fetched."""
 
-_REMOTE = re.compile(r"(https?|ftp|gs|s3)://", re.IGNORECASE)
+_REMOTE = re.compile(r"\s*(https?|ftp|gs|s3)://", re.IGNORECASE)
 _TOOLS = ("tools", "toolConfig", "tool_choice")
 
 
 def provider_side(body: bytes) -> str | None:
     """What the provider would use the network for, to answer a request; None if nothing."""
     try:
-        data = json.loads(body)
+        data = json.loads(body, object_pairs_hook=_object)
         return next(_exits(data), None) if isinstance(data, dict) else None
+    except _Repeated as repeated:
+        return f"{one_line(str(repeated), width=100)!r}, which stands twice in an object,"
     except (ValueError, RecursionError):
         return None  # the gateway answers it with an error
 
 
+class _Repeated(Exception):
+    """A field that an object has twice: the provider may take the one that the gateway does not."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _Repeated(next(name for name in names if names.count(name) > 1))
+    return found
+
+
 def _exits(data: Mapping[str, Any]) -> Iterator[str]:
-    yield from (name for name in _SETTINGS if data.get(name))
+    yield from (name for name, value in data.items() if value and _SETTINGS.fullmatch(name))
     tools = data.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, dict):
             kind = tool.get("type")
-            if isinstance(kind, str) and _TOOL_TYPES.fullmatch(kind):
-                yield f"the tool {kind}"
-            yield from (f"the tool {key}" for key in _TOOL_KEYS & tool.keys())
+            if isinstance(kind, str) and _AT_PROVIDER.match(kind):
+                yield f"the tool {one_line(kind, width=100)}"
+            if kind is None and "name" not in tool:  # those of Gemini
+                yield from (f"the tool {key}" for key in tool if _AT_PROVIDER.match(key))
+            if isinstance(tool.get("environment"), dict):
+                yield f"the environment of the tool {kind}"
     conversation = [value for key, value in data.items() if key not in _TOOLS]  # a schema may have any names
     yield from (f"the content of {one_line(address, width=100)}" for address in _addresses(conversation))
 
@@ -65,7 +78,7 @@ def _addresses(value: Any) -> Iterator[str]:
             waiting += value
         elif isinstance(value, dict):
             for key, item in value.items():
-                if key in _ADDRESSES and isinstance(item, str) and _REMOTE.match(item):
+                if isinstance(item, str) and _REMOTE.match(item) and _ADDRESS.fullmatch(key):
                     yield item
                 elif key not in _WITHOUT and (key != "input" or isinstance(item, list)):  # a dict: arguments of a call
                     waiting.append(item)
