@@ -13,6 +13,7 @@ from demeanor.config import Config
 from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
 from demeanor.results import find_record, find_stored_run, open_project_history
+from demeanor.runner import Catalog
 from demeanor.store import add_note, read_notes, uid_of
 
 
@@ -54,7 +55,7 @@ def write_note(request: NoteRequest, config: Config, environ: Mapping[str, str])
                 text=text,
                 author=author,
             )
-            add_note(history, note)
+            note = add_note(history, note, Catalog(config=config, environ=environ).redactor)
         except UnknownName:
             raise UsageError(
                 f"{record.trial} of {stored.name} is not in the history {history.database.label}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.values.history import PastRun
 from demeanor.store.history import rows
 from demeanor.store.history.database import Row
@@ -58,7 +59,7 @@ def copy_notes(source: SqlHistory, target: SqlHistory) -> int:
     """Copy all notes about runs that the target has; returns their number."""
     notes = read_notes(source)
     for note in reversed(notes):
-        add_note(target, replace(note, run=source.run(note.run).info.uid))
+        add_note(target, replace(note, run=source.run(note.run).info.uid), Redactor())
     return len(notes)
 
 

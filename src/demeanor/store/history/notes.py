@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from demeanor.core.redaction.redactor import Redactor
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.notes import NoteLabel, TrialNote
 from demeanor.store.history.database import conditions, limit_clause, marks
@@ -15,8 +18,10 @@ _TRIAL = (
 )
 
 
-def add_note(history: SqlHistory, note: TrialNote) -> None:
-    """Append a note; raises UnknownName if the history does not have its trial. The same note again has no effect."""
+def add_note(history: SqlHistory, note: TrialNote, redactor: Redactor) -> TrialNote:
+    """Append a note without secrets, and return it; raises UnknownName if the history does not have its trial. The same
+    note again has no effect."""
+    note = replace(note, text=redactor.steady.text(note.text), author=redactor.steady.text(note.author))
     run = history.run(note.run)
     name, subject = clean(note.eval), clean(note.subject)
     ((run_id,),) = history.query("SELECT id FROM runs WHERE uid = ?", (run.info.uid,))
@@ -30,6 +35,7 @@ def add_note(history: SqlHistory, note: TrialNote) -> None:
         history.database.rows(
             f"INSERT INTO notes ({', '.join(_COLUMNS)}) VALUES ({marks(len(row))}) ON CONFLICT DO NOTHING", row
         )
+    return note
 
 
 def read_notes(

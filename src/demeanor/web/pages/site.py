@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from demeanor.core.text.wording import one_line, shortened
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.notes import TrialNote, checked_author, checked_label, checked_text
+from demeanor.runner import Catalog
 from demeanor.store import (
     add_note,
     ledgers_state,
@@ -149,7 +150,8 @@ class DashboardSite:
             text=checked_text(fields.get("text", "")),
             author=checked_author(fields.get("author", "")),
         )
-        add_note(self.context.history(), note)
+        redactor = Catalog(config=self.context.config, environ=self.context.environ).redactor
+        add_note(self.context.history(), note, redactor)
         return ServedLinks().page("trial", note.run, note.eval, note.subject, note.number) + "#notes"
 
     def stop_run(self, fields: Mapping[str, str]) -> str:
