@@ -57,13 +57,8 @@ def unexplained_change(capture: Capture, events: Sequence[Event]) -> Iterator[st
         return
     for path, entry in capture.before.entries.items():
         after = capture.after.entries.get(path)
-        if (
-            entry is after
-            or entry.same(after)
-            or entry.kind == "folder"
-            or ".git" in path.split("/")
-            or path.endswith(".gitignore")
-        ):
+        own = entry.kind == "folder" or ".git" in path.split("/") or path.endswith(".gitignore")
+        if own or entry is after or entry.same(after):
             continue
         done = "deleted" if after is None else "changed"
         yield f"{one_line(path, width=100)} was {done}, and no call that was seen could do that"

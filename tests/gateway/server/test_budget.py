@@ -18,7 +18,7 @@ from demeanor.gateway.models.live_model import LiveModel
 from demeanor.gateway.models.prices import FREE, Price
 from demeanor.gateway.models.provider import Provider
 from demeanor.gateway.script import Answer, ScriptedModel
-from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets, Charge
+from demeanor.gateway.server.budget import Budget, BudgetAccount, Budgets, Charge, most
 from demeanor.gateway.server.session import Session
 from tests.gateway.helpers import a_trial, chat, post, provider, running, session_of
 
@@ -43,6 +43,25 @@ async def test_a_spent_trial_budget_is_an_error_of_the_dialect() -> None:
     assert (refused.error.reason, refused.error.status) == ("budget", 402)
     assert refused.error.message == "the budget of the trial is spent: $2.0000 of $1.5000"
     assert refused.error.own
+
+
+@pytest.mark.parametrize(
+    ("dialect", "path", "body"),
+    [
+        ("openai-chat", "/v1/chat/completions", {**chat(), "max_tokens": 100, "n": 3}),
+        (
+            "gemini",
+            "/v1beta/models/played:generateContent",
+            {"contents": [], "generationConfig": {"maxOutputTokens": 100, "candidateCount": 3}},
+        ),
+    ],
+)
+def test_each_of_several_answers_is_reserved(dialect: str, path: str, body: dict[str, Any]) -> None:
+    """A request may ask for several at once."""
+    wire = DIALECTS[dialect]
+    route = wire.route("POST", path, {})
+    assert route
+    assert most(wire.read_request(json.dumps(body).encode(), route), 0, PRICE).tokens == 300
 
 
 async def test_the_error_is_in_the_agents_dialect() -> None:

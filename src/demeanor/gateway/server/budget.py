@@ -83,7 +83,10 @@ def tokens_of(usage: Usage, size: int, received: int) -> tuple[int, int]:
 
 def _answers(fields: object) -> int:
     """How many answers a request asks for, in the dialects that have several."""
-    number = fields.get("n") if isinstance(fields, dict) else None
+    if not isinstance(fields, dict):
+        return 1
+    settings = fields.get("generationConfig")
+    number = fields.get("n") or (settings.get("candidateCount") if isinstance(settings, dict) else None)
     return number if isinstance(number, int) and number > 0 else 1
 
 
