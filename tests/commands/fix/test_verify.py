@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from demeanor.commands.fix.verify import (
     Verification,
     chance_notes,
@@ -57,6 +59,9 @@ def test_a_tolerated_failure_is_fixed_only_if_no_trial_fails_any_more():
     after = verification(("a", 2, 1, "accept"), ("b", 2, 1, "accept"), ("c", 2, 1, "accept"))
     assert still_failing(before, after) == "a on a:m: still fails in 1 of 3 trials"
     assert still_failing(before, verification(("a", 3, 0, "accept"))) == ""
+    (cell, decision), *_ = verification(("a", 2, 0, "accept")).found
+    void = replace(after, found=((replace(cell, voided=1), decision),))
+    assert still_failing(before, void) == "a on a:m: still fails in 1 of 3 trials, of which 1 void"
 
 
 def test_an_increase_that_may_be_chance_gets_a_note():

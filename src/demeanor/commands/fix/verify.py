@@ -107,17 +107,26 @@ def failing_cells(verification: Verification) -> Mapping[tuple[str, str], Tally]
 
 
 def still_failing(before: Verification, after: Verification) -> str:
-    """Return which failures that the policy tolerated before are still there; empty if there are none."""
+    """Return which failures that the policy tolerated before are still there; empty if there are none. A void trial may
+    be one, which the changed agent brings about."""
     tolerated = {
         (tally.eval, tally.subject)
         for tally, decision in before.found
         if tally.failed and decision.answer not in {"reject", "skipped"}
     }
     return "; ".join(
-        f"{tally.eval} on {tally.subject}: still fails in {tally.failed} of {count(tally.judged, 'trial')}"
-        for key, tally in failing_cells(after).items()
-        if key in tolerated
+        f"{tally.eval} on {tally.subject}: {_still_fails(tally)}"
+        for tally, decision in after.found
+        if (tally.eval, tally.subject) in tolerated
+        and (tally.failed or tally.doubtful)
+        and decision.answer != "skipped"
     )
+
+
+def _still_fails(tally: Tally) -> str:
+    trials = count(tally.judged + tally.doubtful, "trial")
+    voids = f", of which {tally.doubtful} void" if tally.doubtful else ""
+    return f"still fails in {tally.failed + tally.doubtful} of {trials}{voids}"
 
 
 def compare_cells(before: Verification | None, after: Verification | None = None) -> tuple[FixCell, ...]:
