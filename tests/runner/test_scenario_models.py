@@ -147,11 +147,14 @@ def test_an_agent_that_asks_no_provider_needs_none_for_the_models_of_a_scenario(
     models = {"01-a": {"models": ["claude-sonnet-4-20250514"]}, "02-b": COMPATIBLE | {"requiredEnv": []}}
     write(tmp_path, models)
     config = tmp_path / "demeanor.toml"
-    config.write_text(config.read_text().replace("native:scripted", "mycline") + agent)
-    assert shown(planned(tmp_path, {})[1]) == {
-        "01-a": ("mycline:claude-sonnet-4-20250514", None),
-        "02-b": ("mycline:gpt-oss-120b", None),
-    }
+    other = '[agents.other]\nadapter = "command"\ncommand = ["other", "{prompt}"]\n'
+    config.write_text(config.read_text().replace("native:scripted", "mycline") + agent + other)
+    for request in ({}, {"subjects": ("mycline",)}):
+        assert shown(planned(tmp_path, {}, **request)[1]) == {
+            "01-a": ("mycline:claude-sonnet-4-20250514", None),
+            "02-b": ("mycline:gpt-oss-120b", None),
+        }
+    assert {*shown(planned(tmp_path, {}, subjects=("other",))[1]).values()} == {("other", None)}, "it gets no name"
     assert shown(planned(tmp_path, {}, subjects=("mycline", "native"), names=("01-a",))[1])["01-a"] == (
         "native:claude-sonnet-4-20250514",
         "needs the environment variable CLINE_API_KEY or ANTHROPIC_API_KEY",

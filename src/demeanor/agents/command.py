@@ -77,6 +77,11 @@ class CommandAgent:
         """The model API that it uses; None if it does not use the gateway."""
         return self.program.dialect
 
+    @property
+    def names_model(self) -> bool:
+        """Whether it is told the name of a model."""
+        return self.program.names_model
+
     def read_params(self, params: Mapping[str, Any], where: Path | str) -> Overrides:
         """What an eval overrides; raises BadInput if a value is wrong."""
         return read_params(params, where=where, keys=_PARAMS)

@@ -97,6 +97,12 @@ class AgentProgram:
     version_command: tuple[str, ...] = ()
     """The command that prints its version."""
 
+    @property
+    def names_model(self) -> bool:
+        """Whether it is told the name of a model."""
+        texts = (*self.command, *self.env.values(), *self.home_files.values())
+        return any(has_placeholder(text, "model") for text in texts)
+
     def environment(self, values: Mapping[str, str]) -> dict[str, str]:
         """Its environment variables; `env` of the configuration overrides the others."""
         passed = {name: os.environ[name] for name in self.pass_env if name in os.environ}

@@ -43,7 +43,7 @@ class SubjectChoice:
         agents = []
         for text, place in self._texts():
             agent, _, model = text.partition(":")
-            if choosing and (not request.subjects or (not model and self.catalog.agent(agent).dialect)):
+            if choosing and (not request.subjects or (not model and self._takes_model(agent))):
                 agents.append(agent)
             else:
                 yield self._subject(text, place), None
@@ -63,6 +63,11 @@ class SubjectChoice:
                 yield Subject(agent=agent, model=model), f"needs the environment variable {missing}"
             else:
                 yield self._subject(f"{agent}:{model}", place), None
+
+    def _takes_model(self, name: str) -> bool:
+        """Whether the model makes a difference to an agent: it asks it, or is told its name."""
+        agent = self.catalog.agent(name)
+        return agent.dialect is not None or getattr(agent, "names_model", False)
 
     def _texts(self) -> Sequence[tuple[str, str]]:
         """The subjects of the request or the configuration, each with the place where it is written."""
