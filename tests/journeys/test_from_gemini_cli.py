@@ -273,6 +273,21 @@ def test_fixing_an_evaluation(gemini: GeminiCli) -> None:
     reader.types("cat .gemini/skills/*fix*/SKILL.md", "demeanor fix")
 
 
+def test_a_regressed_pass_rate_is_fixed_although_the_latest_night_passed(gemini: GeminiCli) -> None:
+    """The same section: one night in three of an eval that fails in every third trial has no failure."""
+    reader = gemini.reader
+    flash = ("--subject", "gemini:gemini-3-flash")
+    gemini.nights(20, *flash, trials=3)
+    reader.writes("prompts/system.md", VAGUE)
+    gemini.commit("A shorter prompt")
+    gemini.nights(8, *flash, trials=3)
+    gemini.night(*flash, trials=2)
+
+    reader.reads("If an evaluation is failing or has a regressed pass rate, you can use `/fix-behavioral-eval`")
+    reader.types("demeanor report", "Got worse saves code when asked · gemini:gemini-3-flash: 100 % →", "2 of 2 judged")
+    reader.types("demeanor fix --dry-run", "2 of 3 trials passed", "it did not choose to write to disk")
+
+
 def test_the_page_names_what_is_typed_here() -> None:
     """Each command of ours on docs/from-gemini-cli.md is one that this journey types."""
     assert missing("from-gemini-cli", Path(__file__)) == []

@@ -125,9 +125,16 @@ class Diagnosis:
 
 
 def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run: str | None = None) -> Diagnosis:
-    """Diagnose a named eval, or the evals that failed or got worse in a named run or in the latest night."""
+    """Diagnose a named eval, or the evals that failed or got worse in a named run or in the latest night.
+
+    An eval whose rate fell may by chance pass in the latest night: then its latest failing run is diagnosed.
+    """
     past, requested = _choose_run(project, history, what, run)
     report = make_night_report(history, past, project.config, details=10**6)
+    if what is None and run is None and not _urgent(report):
+        worse = next((shift.eval for shift in report.shifts if shift.fell and shift.eval in project.evals), None)
+        if worse is not None:
+            return diagnose(project, history, worse)
     cells, notes = _choose_failures(project, report, requested)
     failures, requests = [], []
     for failure, request in _load_failures(project, history, replace(report, failures=cells)):
@@ -205,14 +212,17 @@ def _rows_of(report: NightReport, names: Sequence[str]) -> list[tuple[str, str]]
 
 def _rows_to_fix(report: NightReport) -> list[tuple[str, str]]:
     """The cells that the policy rejects or that got worse in these nights, or else those with any failed trial."""
-    rows = failing(report)
+    return _urgent(report) or [(row.eval, subject) for row, subject in failing(report)]
+
+
+def _urgent(report: NightReport) -> list[tuple[str, str]]:
+    """The cells with a failed trial that the policy rejects or that got worse in these nights."""
     worse = {(shift.eval, shift.subject) for shift in report.shifts if shift.fell}
-    urgent = [
+    return [
         (row.eval, subject)
-        for row, subject in rows
+        for row, subject in failing(report)
         if (row.decision is not None and row.decision.answer == "reject") or (row.eval, subject) in worse
     ]
-    return urgent or [(row.eval, subject) for row, subject in rows]
 
 
 def _load_failures(
