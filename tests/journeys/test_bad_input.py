@@ -111,6 +111,7 @@ def test_a_link_out_of_the_template_is_refused(project: Project):
         (["run", "-k", "and"], "is not a valid expression"),
         (["run", "--scenario", "okk"], "did you mean 'ok'"),
         (["run", "--resume", "yesterday"], "unknown run 'yesterday'"),
+        (["gate", "--trials", "1"], "the same number for each: demeanor run --trials 1"),
         (["trace"], "unknown run 'latest'"),
         (["run", "--config", "absent.toml"], "absent.toml: there is no such file"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from dataclasses import replace
 from functools import partial
@@ -27,7 +28,7 @@ from demeanor.cli import (
     trial_arguments,
 )
 from demeanor.config import Limit
-from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.errors import DemeanorError, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="REV",
         help="commit to compare with, to find new and edited evals (default: where the branch started)",
     )
+    how.add_argument("--trials", help=argparse.SUPPRESS)  # refused with what is meant
     how.add_argument(
         "--max-trials", type=positive_int, metavar="N", help="maximum number of trials of all cells together"
     )
@@ -109,6 +111,12 @@ def _rule_arguments(how: argparse._ArgumentGroup) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """Run the gate, or write the comment of an earlier one."""
+    if args.trials is not None:
+        raise UsageError(
+            "gate: --trials: a gate gives each cell as many trials as its decision needs\n"
+            f"  → the same number for each: demeanor run --trials {shlex.quote(args.trials)}\n"
+            "  → a limit for all cells together: --max-trials N"
+        )
     if not args.comment and args.comment_from is None:
         return _gate(args, None)
     from demeanor.commands.gate.comment import pull_request, write_comment
