@@ -188,7 +188,7 @@ def test_from_incubation_to_promotion(gemini: GeminiCli) -> None:
     gemini.night(trials=3)
     reader.types("demeanor report --format markdown", "`saves code when asked`")
     reader.types("demeanor init --ci github", "evals-nightly.yml")
-    reader.types("cat .github/workflows/evals-nightly.yml", "cron:", "report --format markdown >>")
+    reader.types("cat .github/workflows/evals-nightly.yml", "cron:", "demeanor report", "--format markdown >>")
     gemini.git("clean", "--quiet", "--force", "-d")
     gemini.git("checkout", "--quiet", ".")
 
