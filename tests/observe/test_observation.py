@@ -240,6 +240,29 @@ def test_a_trial_that_waited_for_a_network_it_does_not_have_says_so(network: str
         assert (note in misdeed) is (network != "host"), misdeed
 
 
+@pytest.mark.parametrize(
+    ("hosts", "told"),
+    [
+        (
+            ("pypi.org", "api.openai.com"),
+            "it asked for api.openai.com itself: let it read its base URL from OPENAI_BASE_URL",
+        ),
+        (
+            ("llm.corp.example",),
+            "it asked for llm.corp.example itself: let it read its base URL, if that is its model's, from the variable"
+            " that base_url_env names",
+        ),
+    ],
+)
+def test_an_agent_that_did_not_call_the_gateway_is_told_which_host_it_asked_for(hosts: tuple[str, ...], told: str):
+    """Whether it ended well or not; with an exchange, other hosts do not matter."""
+    ends = (ProcessEnd(exit_code=1, asked_hosts=hosts),)
+    network = {"network": "gateway"}
+    assert told in (observe(capture(exit_ok=False, ends=ends, facts=network), {}).misdeed or "")
+    assert observe(capture(ends=ends, facts=network), {}).trajectory.gaps == (f"no exchange was recorded: {told}",)
+    assert observe(capture(exchange(1, WRITE), ends=ends, facts=network), {}).trajectory.gaps == ()
+
+
 def test_a_bad_exit_tells_the_last_words():
     """The adapter says that the exit is no success; the reason shows the error output."""
     ends = (ProcessEnd(exit_code=3, stderr=Output(text="boom\n", total_bytes=5)),)

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     )
     from demeanor.config.fix import RULES as RULES, FixRules as FixRules, Guard as Guard
     from demeanor.config.limited_pattern import LimitedPattern as LimitedPattern, PatternTooSlow as PatternTooSlow
-    from demeanor.config.providers import WELL_KNOWN as WELL_KNOWN, KnownProvider as KnownProvider, maker_of as maker_of
+    from demeanor.config.providers import (
+        WELL_KNOWN as WELL_KNOWN,
+        KnownProvider as KnownProvider,
+        asked_itself as asked_itself,
+        maker_of as maker_of,
+    )
     from demeanor.config.table import Table as Table, describe as describe, path_problem as path_problem
     from demeanor.config.tables import (
         BuildRules as BuildRules,
@@ -40,7 +45,7 @@ __getattr__ = lazy_names(
         "executor": "EXECUTORS UnknownPlace executor_at",
         "fix": "FixRules Guard RULES",
         "limited_pattern": "LimitedPattern PatternTooSlow",
-        "providers": "KnownProvider WELL_KNOWN maker_of",
+        "providers": "KnownProvider WELL_KNOWN asked_itself maker_of",
         "table": "Table describe path_problem",
         "tables": "BuildRules Limit ReplayRules",
     },

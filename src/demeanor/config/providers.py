@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from demeanor.core.values.dialects import DIALECT_FACTS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +44,18 @@ _FAMILIES = {
     "gemini": re.compile(r"gemini-.+"),
     "openai": re.compile(r"(gpt|chatgpt|codex)-.+|o\d(-.+)?"),
 }
+
+
+def asked_itself(hosts: Iterable[str]) -> str:
+    """What to tell the author of an agent that asked for hosts which its sandbox does not reach; empty for none."""
+    names = tuple(dict.fromkeys(hosts))
+    if not names:
+        return ""
+    known = {urlsplit(provider.base_url).hostname: provider.dialects.split()[0] for provider in WELL_KNOWN.values()}
+    host = next((name for name in names if name in known), "")
+    variable = DIALECT_FACTS[known[host]].url_env[0] if host else "the variable that base_url_env names"
+    meant = "" if host else ", if that is its model's,"
+    return f"it asked for {host or ', '.join(names)} itself: let it read its base URL{meant} from {variable}"
 
 
 def maker_of(model: str) -> str | None:

@@ -36,7 +36,7 @@ def call_chain(trajectory: Trajectory) -> str:
     if len(lines) > _MOST_CALLS:
         half = _MOST_CALLS // 2
         lines = [*lines[:half], f"… {count(len(lines) - 2 * half, 'line')} left out", *lines[-half:]]
-    lines += [f"?  incomplete: {one_line(gap)}" for gap in (*trajectory.gaps, *trajectory.call_gaps)]
+    lines += [f"?  incomplete: {one_line(gap, width=200)}" for gap in (*trajectory.gaps, *trajectory.call_gaps)]
     return "\n".join(lines) or "(no tool calls)"
 
 

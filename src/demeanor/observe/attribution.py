@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from demeanor.config import asked_itself
 from demeanor.core.text.wording import excerpt
 from demeanor.core.values.capture import NOTE_REMEDY, Capture
 from demeanor.core.values.exchange import Exchange, ProviderError
@@ -71,7 +72,7 @@ def start_failure(capture: Capture) -> str | None:
     if not uses_gateway or capture.exchanges or called or not capture.ends or capture.exit_ok is True:
         return None
     how = _killed(capture) or _bad_exit(capture)
-    return f"the agent made no model request: it {how}"
+    return f"the agent made no model request: it {how}{_missing_network(capture)}"
 
 
 def injected(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
@@ -144,12 +145,21 @@ def _missing_network(capture: Capture) -> str:
     request = capture.exchanges[-1].request if capture.exchanges else None
     for message in request.messages if request is not None else ():
         texts += [part.text for part in message.parts if isinstance(part, ToolResult)]
+    if why := past_gateway(capture):
+        return f"\n{why}"
     lines = [line for text in texts for line in text[-_READ:].splitlines()]
     said = next((line.strip() for line in reversed(lines) if _NO_NETWORK.search(line)), None)
     if said is None:
         return ""
     remedy = 'put what it needs into the workspace, or set network = "host" for the eval'
     return f"\nits sandbox has no network, and it tried to use one: {excerpt(said, lines=1)}{NOTE_REMEDY}{remedy}"
+
+
+def past_gateway(capture: Capture) -> str:
+    """Which hosts an agent without any exchange asked for, and what to do if one is its model's; empty for none."""
+    if capture.exchanges:
+        return ""
+    return asked_itself(host for end in (*capture.ends, *capture.then) for host in end.asked_hosts)
 
 
 def _failed(capture: Capture) -> bool:

@@ -13,7 +13,7 @@ from demeanor.core.values.exchange import Exchange, Request
 from demeanor.core.values.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory, proved
 from demeanor.core.values.verdict import VoidCause
 from demeanor.core.values.whole_task import VERIFIER_OUTPUT
-from demeanor.observe.attribution import agent_failure, certain_failure, external_failure, injected
+from demeanor.observe.attribution import agent_failure, certain_failure, external_failure, injected, past_gateway
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of
 from demeanor.observe.leaks import leak
@@ -126,6 +126,8 @@ def _gaps(capture: Capture) -> tuple[str, ...]:
     if capture.gaps is not None:
         return capture.gaps
     if not capture.log:
+        if why := past_gateway(capture):
+            return (f"no exchange was recorded: {why}",)
         return ("no exchange was recorded, and Demeanor can't read this agent's log",)
     return ()
 

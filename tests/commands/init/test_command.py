@@ -356,9 +356,17 @@ def test_an_agent_that_breaks_is_told_so(project: Project) -> None:
     assert "When it was tried, the agent made no model request: it ended with exit code" in shown
 
 
-def test_an_agent_that_ignores_its_base_url_is_told_which_variable_to_read(project: Project) -> None:
-    """By the host that it names when it finds no network."""
-    project.write(stubborn_sh="echo 'could not resolve api.anthropic.com' >&2; exit 1\n")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo 'could not resolve api.anthropic.com' >&2; exit 1\n",
+        "getent hosts api.anthropic.com\n",
+    ],
+    ids=["named", "silent"],
+)
+def test_an_agent_that_ignores_its_base_url_is_told_which_variable_to_read(project: Project, script: str) -> None:
+    """By the host that it names when it finds no network, or that it looks up in the sandbox."""
+    project.write(stubborn_sh=script)
     project.demeanor("init", "--agent", "sh stubborn.sh", "--ci", "none")
     written = (project.folder / "demeanor.toml").read_text()
     assert "# It asked for api.anthropic.com itself: let it read its base URL from ANTHROPIC_BASE_URL." in written

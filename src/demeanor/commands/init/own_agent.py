@@ -13,33 +13,23 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from demeanor.cli import make_ui
-from demeanor.config import WELL_KNOWN, Config
+from demeanor.config import WELL_KNOWN, Config, asked_itself
 from demeanor.core.text.wording import one_line
 from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.trees.tree import Tree
+from demeanor.core.values.dialects import DIALECT_FACTS
 from demeanor.core.values.errors import BadInput, DemeanorError
 from demeanor.core.values.trajectory import Kind, kind_of
 from demeanor.core.values.verdict import Void
 
 if TYPE_CHECKING:
-    from demeanor.core.values.exchange import Exchange
+    from demeanor.core.values.capture import Capture
     from demeanor.core.values.record import Record
     from demeanor.runner import Catalog
 
 _PROMPT = "{prompt}"
 _INTERPRETERS = re.compile(r"python[\d.]*|node|deno|bun|ruby|perl|bash|sh|npx|uvx|uv|run|pipx|tsx|env")
 _WAIT = 60
-
-_OPENAI = (("OPENAI_BASE_URL", "OPENAI_API_BASE"), ("OPENAI_API_KEY",))
-_VARIABLES: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
-    "openai-chat": _OPENAI,
-    "openai-responses": _OPENAI,
-    "anthropic": (("ANTHROPIC_BASE_URL",), ("ANTHROPIC_API_KEY",)),
-    "gemini": (("GOOGLE_GEMINI_BASE_URL",), ("GEMINI_API_KEY",)),
-}
-"""Model API → the variables from which its official clients read the URL and the key."""
-
-_URLS = {"OPENAI_BASE_URL": "/v1", "OPENAI_API_BASE": "/v1", "ANTHROPIC_BASE_URL": "", "GOOGLE_GEMINI_BASE_URL": ""}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +60,9 @@ class OwnAgent:
         """Its table in the configuration."""
         table = [f"[agents.{self.name}]", 'adapter = "command"', f"command = {_texts(self.command)}"]
         if self.api:
-            urls, keys = _VARIABLES[self.api]
-            return [*table, f'dialect = "{self.api}"', f"base_url_env = {_texts(urls)}", f"token_env = {_texts(keys)}"]
+            facts = DIALECT_FACTS[self.api]
+            variables = f"base_url_env = {_texts(facts.url_env)}", f"token_env = {_texts([facts.key_env])}"
+            return [*table, f'dialect = "{self.api}"', *variables]
         return [
             *table,
             f"# {self.seen}",
@@ -108,18 +99,19 @@ def tried(agent: OwnAgent, folder: Path, environ: Mapping[str, str]) -> OwnAgent
         "command": list(agent.command),
         "dialect": "openai-chat",
         "env": {
-            **{name: "{base_url}" + path for name, path in _URLS.items()},
-            **{key: "{token}" for _, keys in _VARIABLES.values() for key in keys},
+            **{name: "{base_url}" + api.base_path for api in DIALECT_FACTS.values() for name in api.url_env},
+            **{api.key_env: "{token}" for api in DIALECT_FACTS.values()},
         },
     }
     config = Config(root=folder.resolve(), agents={agent.name: table}, timeout=_WAIT)
     try:
         with TemporaryDirectory(prefix=temp_prefix()) as scratch:
-            record, exchanges = _start(Catalog(config=config, environ=environ), agent.name, Path(scratch))
+            record, capture = _start(Catalog(config=config, environ=environ), agent.name, Path(scratch))
     except DemeanorError as error:
         return replace(agent, seen=f"It could not be tried: {str(error).splitlines()[0]}")
+    exchanges = capture.exchanges
     if not exchanges:
-        return replace(agent, seen=_silence(record))
+        return replace(agent, seen=_silence(record, capture))
     tools = [tool.name for exchange in exchanges for tool in exchange.request.tools]
     return replace(
         agent,
@@ -129,24 +121,22 @@ def tried(agent: OwnAgent, folder: Path, environ: Mapping[str, str]) -> OwnAgent
     )
 
 
-def _start(catalog: Catalog, name: str, folder: Path) -> tuple[Record, tuple[Exchange, ...]]:
-    """The record of one start of the agent, and its model requests."""
+def _start(catalog: Catalog, name: str, folder: Path) -> tuple[Record, Capture]:
+    """The record of one start of the agent, and what it left."""
     from demeanor.runner import start_agents
     from demeanor.store import RunFolder, read_capture
 
     record = start_agents(catalog, [name], folder, make_ui(quiet=True, kept=False))[name]
     (run,) = (RunFolder(path.parent) for path in folder.glob("*/run.json"))
-    return record, read_capture(record, Tree(), run=run).exchanges
+    return record, read_capture(record, Tree(), run=run)
 
 
-def _silence(record: Record) -> str:
+def _silence(record: Record, capture: Capture) -> str:
     """Why no model request was seen, as far as the verdict and the output tell."""
     output = f"{record.stdout}\n{record.stderr}"
-    hosts = {urlsplit(provider.base_url).hostname: provider for provider in WELL_KNOWN.values()}
-    for host, provider in hosts.items():
-        if host and host in output:
-            url = _VARIABLES[provider.dialects.split()[0]][0][0]
-            return f"It asked for {host} itself: let it read its base URL from {url}."
+    named = [host for provider in WELL_KNOWN.values() if (host := urlsplit(provider.base_url).hostname or "") in output]
+    if why := asked_itself((*(host for end in capture.ends for host in end.asked_hosts), *named)):
+        return f"{why[0].upper()}{why[1:]}."
     if isinstance(record.verdict, Void):
         return f"When it was tried, {one_line(record.verdict.detail, width=200)}"
     return "When it was tried, it called no model through the usual variables."

@@ -105,3 +105,6 @@ class ProcessEnd:
 
     peak_bytes: int = 0
     """The peak memory of its processes, as sampled; at least that of the largest process."""
+
+    asked_hosts: tuple[str, ...] = ()
+    """The hosts that it looked up where there is no network. Hostile text."""

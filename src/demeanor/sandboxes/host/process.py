@@ -23,6 +23,7 @@ from demeanor.core.values.verdict import VoidCause
 from demeanor.sandboxes.supervisor.supervisor import KILL, TERM
 
 _CHUNK = 65536
+_ASKED = b"asked="
 _KILL_TIMEOUT = 10.0
 _STRERRORS = {os.strerror(number): number for number in errno.errorcode}
 _MISSING = {errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.ELOOP, errno.EISDIR}
@@ -272,18 +273,20 @@ class SupervisedProcess:
             raise _start_error(numbers[0] == b"enter", int(numbers[1]), self._name)
         if word != b"end":
             raise WorldError(VoidCause.SANDBOX, "the supervisor was killed; all processes of the attempt were killed")
-        status, leftovers, cpu, peak, *limit = numbers
+        status, leftovers, cpu, peak, *more = numbers
+        asked = [word.removeprefix(_ASKED).decode() for word in more if word.startswith(_ASKED)]
         code = os.waitstatus_to_exitcode(int(status))
         return ProcessEnd(
             exit_code=code if code >= 0 else None,
             signal=-code if code < 0 else None,
-            ended_by="memory" if limit else self._ended_by,
+            ended_by="memory" if b"memory" in more else self._ended_by,
             stdout=out.output(),
             stderr=err.output(),
             seconds=round(seconds, 6),
             leftovers=int(leftovers),
             cpu_seconds=float(cpu),
             peak_bytes=int(peak),
+            asked_hosts=tuple(name for names in asked for name in names.split(",")),
         )
 
     def _drain(self, pipe: int, output: BoundedOutput) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 from demeanor.sandboxes.supervisor import linux
 from demeanor.sandboxes.supervisor.cgroup import Cgroup
 from demeanor.sandboxes.supervisor.home_files import write_home_files
+from demeanor.sandboxes.supervisor.host_names import HostNames
 from demeanor.sandboxes.supervisor.memory_watch import MeasuredTree, OomKills
 from demeanor.sandboxes.supervisor.messages import reason, receive, reply
 from demeanor.sandboxes.supervisor.namespaces import HOME, SCRATCH, enter_namespaces, mount_workspace
@@ -53,6 +54,7 @@ def serve_bwrap(control: socket.socket, cgroup: Cgroup | None) -> None:
     spec, _ = receive(control, 0)
     if spec is None or not _entered(spec, control):
         return
+    hosts = None if spec["network"] == "host" else _host_names()
     mounted: MountedSandbox | None = None
     while True:
         launch, fds = receive(control, 2)
@@ -60,7 +62,7 @@ def serve_bwrap(control: socket.socket, cgroup: Cgroup | None) -> None:
             return
         try:
             if mounted is None:
-                mounted = MountedSandbox(spec, launch, control, cgroup)
+                mounted = MountedSandbox(spec, launch, control, cgroup, hosts)
             report = mounted.run(launch, fds, control, sigchld)
         except OSError as error:
             if error.errno == errno.E2BIG:
@@ -90,11 +92,24 @@ def _entered(spec: dict[str, Any], control: socket.socket) -> bool:
     return True
 
 
+def _host_names() -> HostNames | None:
+    """The name server of the sandbox; None if it can't listen."""
+    try:
+        return HostNames()
+    except OSError:
+        return None
+
+
 class MountedSandbox:
     """A sandbox whose workspace is mounted, ready to run programs."""
 
     def __init__(
-        self, spec: dict[str, Any], launch: dict[str, Any], control: socket.socket, cgroup: Cgroup | None
+        self,
+        spec: dict[str, Any],
+        launch: dict[str, Any],
+        control: socket.socket,
+        cgroup: Cgroup | None,
+        hosts: HostNames | None,
     ) -> None:
         overlay, disk = mount_workspace({**spec, "reads": launch["reads"]})
         self._reads = launch["reads"]
@@ -103,6 +118,7 @@ class MountedSandbox:
         self._filter: bytes = spec["filter"]
         self._memory: int = spec["memory"]
         self._cgroup = cgroup
+        self._hosts = hosts
         set_rlimits(spec["rlimits"])
         reply(control, b"mounted overlay\n" if overlay else b"mounted copy\n", [disk])
         os.close(disk)
@@ -117,7 +133,7 @@ class MountedSandbox:
             tree = self._start(launch, fds, status_write, sigchld)
             os.close(status_write)
             status_write = -1
-            watch(tree, control, sigchld, tree)
+            watch(tree, control, sigchld, tree, self._hosts)
             started = b'"exit-code"' in _read_all(status)
         finally:
             os.close(status)
@@ -125,7 +141,7 @@ class MountedSandbox:
                 os.close(status_write)
         if not started and tree.status is not None and os.WIFEXITED(tree.status):
             return b"fail bwrap\n"
-        return tree.report()
+        return tree.report() if self._hosts is None else self._hosts.report(tree.report())
 
     def _start(self, launch: dict[str, Any], fds: list[int], status: int, sigchld: int) -> BwrapTree:
         """Start bubblewrap in its own session. Its arguments and the filter are passed as memfds."""

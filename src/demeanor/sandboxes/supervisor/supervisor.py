@@ -17,10 +17,13 @@ import select
 import signal
 import socket
 import stat
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from demeanor.sandboxes.supervisor.messages import receive, receive_bytes, reply
 from demeanor.sandboxes.supervisor.process_tree import ProcessTree, become_subreaper, sigchld_fd
+
+if TYPE_CHECKING:
+    from demeanor.sandboxes.supervisor.host_names import HostNames
 
 PLAIN, BUBBLEWRAP, BUBBLEWRAP_OF_ROOT, LANDLOCK, PERSISTENT = b"s", b"b", b"r", b"l", b"p"
 """The kinds of supervisors that the fork server can fork. One of bubblewrap has its own pid namespace, and its own user
@@ -102,27 +105,39 @@ class Watcher(Protocol):
         ...
 
 
-def watch(tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watcher | None = None) -> None:
+def watch(
+    tree: ProcessTree,
+    control: socket.socket,
+    sigchld: int,
+    watcher: Watcher | None = None,
+    hosts: HostNames | None = None,
+) -> None:
     """Wait until a program and all its descendants have ended. Whatever goes wrong, they have ended afterwards."""
     try:
-        _wait(tree, control, sigchld, watcher)
+        _wait(tree, control, sigchld, watcher, hosts)
     finally:
         tree.kill()
 
 
-def _wait(tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watcher | None) -> None:
+def _wait(
+    tree: ProcessTree, control: socket.socket, sigchld: int, watcher: Watcher | None, hosts: HostNames | None
+) -> None:
     """Wait until a program has ended or must be killed."""
     poller = select.poll()
     poller.register(control, select.POLLIN)
     poller.register(sigchld, select.POLLIN)
     if tree.wakeup is not None:
         poller.register(tree.wakeup, select.POLLIN)
+    if hosts is not None:
+        poller.register(hosts.fileno(), select.POLLIN)
     terminating = False
     while True:
         pause = watcher.check() if watcher else 0.0
         if pause is None:
             return
         ready = [fd for fd, _ in poller.poll(pause * 1000 if watcher else None)]
+        if hosts is not None and hosts.fileno() in ready:
+            hosts.answer()
         if sigchld in ready:
             os.read(sigchld, 4096)
         if not tree.reap():
