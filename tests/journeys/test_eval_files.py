@@ -120,3 +120,33 @@ def test_a_setup_that_fails_or_ends_its_process_is_an_error(project: Project) ->
     ran = run(project, evals__eval_a_py=HEAD + FAILING_SETUP.format("os._exit(0)"))
     assert ran.returncode != 0
     assert "ended the process in which it ran" in ran.stdout + ran.stderr
+
+
+GOOD = """
+from demeanor import USUALLY_PASSES, eval_test
+
+
+@eval_test(USUALLY_PASSES, prompt="Save 'x' in a.txt.")
+def good(rig, result):
+    assert rig.workspace["a.txt"].exists
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("import not_a_package_xyz", "No module named 'not_a_package_xyz'"),
+        ("import os; os.environ['NOT_A_VARIABLE']", "KeyError: 'NOT_A_VARIABLE'"),
+        ("from demeanor import jsonl, eval_test; eval_test(prompt='x', cases=jsonl('absent.jsonl'))", "absent.jsonl"),
+    ],
+)
+def test_evals_that_lack_something_here_do_not_stop_the_others(project: Project, line: str, why: str) -> None:
+    """They are skipped with the reason, and nothing is accepted; a mistake in a file still stops everything."""
+    project.write(evals__eval_good_py=GOOD, evals__eval_lacking_py=f"{line}\n", demeanor_toml="trials = 1\n")
+    ran = project.demeanor("run", "--subject", "native:scripted", COLUMNS="400")
+    assert (ran.returncode, "some evals could not be read" in ran.stdout) == (3, True), ran.stdout + ran.stderr
+    assert why in ran.stdout.partition("skipped ")[2].splitlines()[0]
+    assert "1 of 1 judged: 1 passed" in ran.stdout
+    assert project.demeanor("run", "evals/eval_lacking.py").returncode == 2
+    project.write(evals__eval_wrong_py="1 / 0\n")
+    assert project.demeanor("run", "--subject", "native:scripted").returncode == 2

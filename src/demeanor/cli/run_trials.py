@@ -27,7 +27,7 @@ from demeanor.cli.options import (
 )
 from demeanor.cli.output_path import can_be_written, new_file
 from demeanor.cli.plan import print_plan
-from demeanor.core.text.wording import count
+from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.exit_code import ExitCode
 
@@ -117,7 +117,10 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     paths = [str(config.root / path) for path in request.paths]
     config = config.at_night() if request.kind == "nightly" else config
     catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
-    evals = collect_evals(config, paths)
+    unusable: list[BadInput] = []
+    evals = collect_evals(config, paths, unusable=unusable)
+    skipped = tuple(dict.fromkeys(f"skipped {one_line(str(problem), width=400)}" for problem in unusable))
+    sys.stderr.writelines(f"demeanor: {line}\n" for line in skipped)
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
     if scripted and not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
@@ -140,6 +143,7 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
         environ=os.environ,
         collection=compare_collection(config, evals, paths, os.environ, results),
         junit=args.junit,
+        skipped=skipped,
     )
     _print(report, as_json=args.json)
     return report.exit_code

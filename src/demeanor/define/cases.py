@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from demeanor.config import Table, describe
-from demeanor.core.values.errors import BadInput
+from demeanor.core.values.errors import BadInput, Unusable
 from demeanor.core.values.eval import Eval, name_problem
 from demeanor.core.values.fingerprints import short_hash
 from demeanor.core.values.mcp_fixture import Fixture, FixtureTool, HttpServer, Reply
@@ -175,7 +175,7 @@ def _rows(path: Path, kind: str) -> Iterator[tuple[int, Any]]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"can't be read: {error}", where=path, remedy="cases are UTF-8 files") from None
+        raise Unusable(f"can't be read: {error}", where=path, remedy="cases are UTF-8 files") from None
     if kind == "csv":
         import csv as csv_module
 

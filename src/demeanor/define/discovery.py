@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import indent
 
 from demeanor.core.text.wording import count
-from demeanor.core.values.errors import BadInput, UnknownName, nearest
+from demeanor.core.values.errors import BadInput, UnknownName, Unusable, nearest
 from demeanor.core.values.eval import Eval
 from demeanor.define.folder.cline_folder import CONFIG, looks_like_cline, read_cline_folder
 from demeanor.define.folder.toml_folder import SCENARIO, read_toml_folder
@@ -30,8 +30,11 @@ class Unreadable(BadInput):
         super().__init__(f"{count(len(texts), 'definition')} can't be read\n{listed}", where="evals")
 
 
-def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
-    """The evals in `paths`: files or folders, each optionally followed by `::name`."""
+def discover(paths: Sequence[Path | str], *, unusable: list[BadInput] | None = None) -> tuple[Eval, ...]:
+    """The evals in `paths`: files or folders, each optionally followed by `::name`.
+
+    Where other evals can be used, those that lack something on this machine are added to `unusable`, if that is there.
+    """
     found: dict[object, Eval] = {}
     seen: dict[Path, tuple[Eval, ...]] = {}
     problems: list[BadInput] = []
@@ -44,6 +47,9 @@ def discover(paths: Sequence[Path | str]) -> tuple[Eval, ...]:
             evals = _chosen(evals, name, Path(path))
         for eval_ in evals:
             _add(eval_, found)
+    if unusable is not None and found and all(isinstance(problem, Unusable) for problem in problems):
+        unusable += problems
+        problems = []
     if problems:
         raise all_of(problems)
     for given in paths:

@@ -61,9 +61,11 @@ def choose_evals(
     return select_evals(collect_evals(config, paths), request)
 
 
-def collect_evals(config: Config, paths: Sequence[str] = ()) -> tuple[Eval, ...]:
-    """All evals below the paths of the command line, or below those of the configuration."""
-    return with_known_prefixes(with_judge(discover(eval_paths(config, paths)), config))
+def collect_evals(
+    config: Config, paths: Sequence[str] = (), *, unusable: list[BadInput] | None = None
+) -> tuple[Eval, ...]:
+    """All evals below the paths of the command line, or of the configuration; `unusable` as in `discover`."""
+    return with_known_prefixes(with_judge(discover(eval_paths(config, paths), unusable=unusable), config))
 
 
 def eval_paths(config: Config, paths: Sequence[str]) -> list[str]:

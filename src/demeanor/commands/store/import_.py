@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli import config_argument, load_config
-from demeanor.core.text.wording import count
-from demeanor.core.values.errors import UsageError
+from demeanor.core.text.wording import count, one_line
+from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.record import RunInfo
 
@@ -96,7 +96,8 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
     results = args.results or config.root / config.results
     catalog = Catalog(config=config, environ=os.environ)
     paths = [str(config.root / path) for path in request.paths]
-    evals = collect_evals(config, paths)
+    unusable: list[BadInput] = []
+    evals = collect_evals(config, paths, unusable=unusable)
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     collection = compare_collection(config, evals, paths, os.environ, results)
     joined = join_shards(shards, plan, config, results)
@@ -104,8 +105,9 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
         sync_run(history.database, joined.folder)
     if (captures := open_capture_store(config)) is not None:
         publish(captures, joined.folder, joined.folder.records())
-    report = make_report(joined.result, collection=collection)
-    report = conclude(catalog, joined.result, report, environ=os.environ)
+    skipped = tuple(dict.fromkeys(f"skipped {one_line(str(problem), width=400)}" for problem in unusable))
+    report = make_report(joined.result, collection=collection, notes=skipped)
+    report = conclude(catalog, joined.result, report, environ=os.environ, is_whole=not skipped)
     print(terminal_report(report, screen_of(sys.stdout)), end="")
     return report.exit_code
 

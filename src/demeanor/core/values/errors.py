@@ -82,6 +82,10 @@ class BadInput(UsageError):
         super().__init__(f"{place}: {problem}" + (f"\n  → {remedy}" if remedy else ""))
 
 
+class Unusable(BadInput):
+    """Evals that can't be read on this machine: a package, a variable or a file of cases is missing."""
+
+
 class UnknownName(UsageError):
     """An unknown name, with the nearest known one."""
 

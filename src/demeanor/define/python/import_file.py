@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import hashlib
 import inspect
+import os
 import re
 import sys
 import threading
@@ -16,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from demeanor.config import describe
-from demeanor.core.values.errors import BadInput, DemeanorError, did_you_mean
+from demeanor.core.values.errors import BadInput, DemeanorError, Unusable, did_you_mean
 from demeanor.core.values.eval import Eval
 from demeanor.define.python.assert_details import explain_comparisons
 from demeanor.define.python.assert_rewrite import compiled
@@ -123,8 +124,16 @@ def import_file(path: Path) -> ModuleType:
         raise BadInput(f"syntax error: {error.msg}", where=_place(path, error.lineno)) from error
     except (Exception, SystemExit) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise BadInput(reason, where=_place(path, _line_in(path, error)), remedy=_remedy(error)) from error
+        kind = Unusable if _is_missing_here(error) else BadInput
+        raise kind(reason, where=_place(path, _line_in(path, error)), remedy=_remedy(error)) from error
     return module
+
+
+def _is_missing_here(error: BaseException) -> bool:
+    """Whether an import failed for what another machine may have: a package, or a variable of the environment."""
+    if isinstance(error, KeyError):
+        return traceback.extract_tb(error.__traceback__)[-1].filename in {os.__file__, "<frozen os>"}
+    return isinstance(error, ModuleNotFoundError)
 
 
 @contextmanager

@@ -118,6 +118,8 @@ def headline(report: RunReport) -> str:
         return "Undecided: nothing could be run"
     if report.run.lost:
         return f"Undecided: {report.run.lost[0]}, {count(_missing(report), 'trial')} not run"
+    if without == 0 and _missing(report) == 0:
+        return "Undecided: some evals could not be read; see the notes"
     if without == 0:
         return f"Undecided: the run was stopped, {count(_missing(report), 'trial')} not run"
     return f"Undecided: {without} of {evals} {'has' if without == 1 else 'have'} no verdict"

@@ -41,8 +41,12 @@ def run_and_report(
     environ: Mapping[str, str],
     collection: Collection | None = None,
     junit: Path | None = None,
+    skipped: Sequence[str] = (),
 ) -> RunReport:
-    """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
+    """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed.
+
+    `skipped` says which evals could not be read on this machine.
+    """
     if isinstance(into, RunFolder):
         info, stale = replace(into.info(), arguments=encode(request)), stale_attempts(into, plan)
         prepared = prepare(catalog, plan, request, into, info=info, stale=stale.attempts, log=ui.log)
@@ -52,15 +56,23 @@ def run_and_report(
     drifted: tuple[str, ...] = ()
     if request.kind == "nightly" and not (request.replay or result.stopped or result.interrupted):
         drifted = _drifted(catalog, plan, environ, results=result.folder.parent)
-    report = make_report(result, collection=collection, notes=(*stale.notes, *drifted))
-    return conclude(catalog, result, report, environ=environ, junit=junit)
+    report = make_report(result, collection=collection, notes=(*skipped, *stale.notes, *drifted))
+    return conclude(catalog, result, report, environ=environ, junit=junit, is_whole=not skipped)
 
 
 def conclude(
-    catalog: Catalog, result: RunResult, report: RunReport, *, environ: Mapping[str, str], junit: Path | None = None
+    catalog: Catalog,
+    result: RunResult,
+    report: RunReport,
+    *,
+    environ: Mapping[str, str],
+    junit: Path | None = None,
+    is_whole: bool = True,
 ) -> RunReport:
-    """The report with what is left to say at the end of a run; tells the hooks, and writes the report files."""
-    if result.stopped and report.exit_code is ExitCode.ACCEPTED and any(cell.tally.missing for cell in report.cells):
+    """The report with what is left to say at the end of a run; tells the hooks, and writes the report files. A run is
+    not whole if some evals could not be read: without them, nothing is accepted."""
+    missing = result.stopped and any(cell.tally.missing for cell in report.cells)
+    if (missing or not is_whole) and report.exit_code is ExitCode.ACCEPTED:
         report = replace(report, exit_code=ExitCode.UNDECIDED)
     notes = (*_recorded(catalog.config, report, result.plan), *tell_decisions(_decisions(report)))
     report = replace(report, notes=(*report.notes, *notes))
