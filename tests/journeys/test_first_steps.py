@@ -33,6 +33,18 @@ def test_init_changes_no_existing_file(project: Project):
     assert "created" not in project.demeanor("init").stdout
 
 
+def test_the_stored_runs_are_listed_by_name(project: Project):
+    """Newest first; without one, the list says so."""
+    assert "there is no run yet" in project.demeanor("report", "--list").stdout
+    project.demeanor("init")
+    for _ in range(2):
+        project.demeanor("run", "-k", "saves", "--subject", "native:scripted", "--trials", "1")
+    listed = [line.split() for line in project.demeanor("report", "--list").stdout.splitlines()]
+    names = [words[0] for words in listed[1:]]
+    assert names == sorted((path.name for path in project.folder.glob("results/2*")), reverse=True)
+    assert {words[1] for words in listed[1:]} == {"local"}
+
+
 def test_a_person_runs_everything_and_ci_what_always_passes(project: Project):
     """Unless evals are named. That nothing was run is never green."""
     project.demeanor("init")

@@ -7,17 +7,18 @@ import sys
 from pathlib import Path
 
 from demeanor.cli import config_argument, load_config, output_format, refuse_misfits
-from demeanor.commands.report import eval_history, failures, metrics, night
+from demeanor.commands.report import eval_history, failures, metrics, night, stored_runs
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 
-_FORMS = {"": night, "--eval": eval_history, "--failures": failures, "--metrics": metrics}
+_FORMS = {"": night, "--eval": eval_history, "--failures": failures, "--metrics": metrics, "--list": stored_runs}
 _OPTIONS = {
     "": ("nights", "branch", "details", "all"),
     "--eval": ("subject", "kind"),
     "--failures": ("brief", "against", "all"),
     "--metrics": ("k", "patterns"),
+    "--list": ("branch",),
 }
 
 
@@ -37,6 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--metrics", action="store_true", help="pass@k, pass^k and flakiness of runs, and why trials did not pass"
     )
+    which.add_argument("--list", action="store_true", help="the names of the stored runs, newest first")
     for form in _FORMS.values():
         form.arguments(parser)
     out = parser.add_argument_group("output")
@@ -78,17 +80,15 @@ def run(args: argparse.Namespace) -> ExitCode:
 def _form(args: argparse.Namespace) -> str:
     if args.eval is not None:
         return "--eval"
-    if args.metrics:
-        return "--metrics"
+    if args.metrics or args.list:
+        return "--metrics" if args.metrics else "--list"
     return "--failures" if args.failures or args.brief is not None else ""
 
 
 def _check_runs(args: argparse.Namespace, form: str) -> None:
     """Refuse runs that would be ignored."""
-    if form == "--eval" and args.runs:
-        raise UsageError(
-            f"--eval {args.eval}: all runs are shown, so RUN={args.runs[0]} does not fit\n  → leave it out"
-        )
+    if form in {"--eval", "--list"} and args.runs:
+        raise UsageError(f"{form}: all runs are shown, so RUN={args.runs[0]} does not fit\n  → leave it out")
     if form != "--metrics" and len(args.runs) > 1:
         runs = f"{count(len(args.runs), 'run')}: {', '.join(args.runs)}"
         raise UsageError(f"{runs}\n  → name one, or add --metrics")
