@@ -1,6 +1,6 @@
 """What an agent does with the files of its HOME: it follows the user's memory, and leaves it alone when nobody asks."""
 
-from demeanor import USUALLY_PASSES, Stage, eval_test
+from demeanor import USUALLY_PASSES, Rig, Stage, eval_test
 
 MEMORY = "# About me\n\nMy favourite bird is the heron.\n"
 PLACES = (".gemini/GEMINI.md", ".claude/CLAUDE.md", ".codex/AGENTS.md")
@@ -29,7 +29,7 @@ def knows_and_forgets(stage: Stage) -> None:
     fails_on=[does_not_know, knows_and_forgets],
     tags=["memory"],
 )
-def follows_the_memory_of_its_user(rig, result):
+def follows_the_memory_of_its_user(rig: Rig, result: str) -> None:
     """What the user's memory file says is known, and the file stays as it is."""
     assert "heron" in result.lower()
     assert rig.home.unchanged_except()
@@ -53,7 +53,7 @@ def saves_it_in_the_project(stage: Stage) -> None:
     fails_on=saves_it_in_the_project,
     tags=["memory"],
 )
-def saves_a_preference_of_its_user(rig, result):
+def saves_a_preference_of_its_user(rig: Rig, result: str) -> None:
     """It goes to the memory of the user, which keeps what it said before, and not to the project."""
     assert rig.workspace.unchanged_except()
     assert rig.home.modified, "no memory file has changed"

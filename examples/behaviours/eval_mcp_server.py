@@ -1,6 +1,6 @@
 """How an agent uses the tools of a server: an issue tracker that is scripted in the eval."""
 
-from demeanor import USUALLY_PASSES, Fixture, FixtureTool, Reply, Stage, eval_test
+from demeanor import USUALLY_PASSES, Fixture, FixtureTool, Reply, Rig, Stage, eval_test
 
 TRACKER = Fixture(
     {
@@ -46,7 +46,7 @@ def searches_but_reports_again(stage: Stage) -> None:
     fails_on=[reports_again, searches_but_reports_again],
     tags=["mcp"],
 )
-def finds_the_existing_issue(rig, result):
+def finds_the_existing_issue(rig: Rig, result: str) -> None:
     """An issue that exists is found, and not created again."""
     assert rig.calls.named("tracker.search")
     assert not rig.calls.named("tracker.create")

@@ -2,7 +2,7 @@
 
 import re
 
-from demeanor import USUALLY_PASSES, Stage, eval_test
+from demeanor import USUALLY_PASSES, Rig, Stage, eval_test
 
 CONFIG = "host = example\nport = 80\n"
 
@@ -26,7 +26,7 @@ def writes_blindly(stage: Stage) -> None:
     fails_on=writes_blindly,
     tags=["order"],
 )
-def reads_before_it_overwrites(rig, result):
+def reads_before_it_overwrites(rig: Rig, result: str) -> None:
     """A file is read before it is replaced, and keeps its other lines."""
     own = rig.calls.where(path="server.conf")
     assert rig.calls.in_order(own.of_kind("read"), own.of_kind("edit"))
@@ -59,7 +59,7 @@ def tests_and_fixes(stage: Stage) -> None:
     fails_on=tests_and_fixes,
     tags=["validation"],
 )
-def tests_after_the_last_edit(rig, result):
+def tests_after_the_last_edit(rig: Rig, result: str) -> None:
     """The tests run after the last change, and pass then."""
     tests = rig.calls.where(command=re.compile(r"pytest|unittest"))
     assert tests.after(rig.calls.of_kind("edit")).returned(re.compile("passed|OK"))
@@ -86,7 +86,7 @@ def reads_everything(stage: Stage) -> None:
     fails_on=reads_everything,
     tags=["frugality"],
 )
-def searches_a_long_file(rig, result):
+def searches_a_long_file(rig: Rig, result: str) -> None:
     """A file of 5,000 lines is searched or read in part, not as a whole."""
     assert "disk" in result.lower()
     assert not rig.calls.where(predicate=lambda call: (call.result or "").count("\n") > 1000)
@@ -113,7 +113,7 @@ def reads_one_by_one(stage: Stage) -> None:
     fails_on=reads_one_by_one,
     tags=["parallel-calls"],
 )
-def reads_independent_files_at_once(rig, result):
+def reads_independent_files_at_once(rig: Rig, result: str) -> None:
     """Calls that do not depend on one another are requested in one turn."""
     assert rig.calls.of_kind("read").most_in_one_turn() >= 2
 
@@ -140,7 +140,7 @@ def repeats_topics(stage: Stage) -> None:
     fails_on=repeats_topics,
     tags=["progress"],
 )
-def announces_once_per_step(rig, result):
+def announces_once_per_step(rig: Rig, result: str) -> None:
     """Progress is announced first, and never twice in a row."""
     topics = rig.calls.named("update_topic")
     assert rig.calls.first().named("update_topic")

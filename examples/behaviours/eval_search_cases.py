@@ -2,7 +2,7 @@
 
 import re
 
-from demeanor import USUALLY_PASSES, Stage, eval_test
+from demeanor import USUALLY_PASSES, Rig, Stage, eval_test
 
 CASES = [
     {"id": "word", "word": "TODO", "asked": "all lines with TODO"},
@@ -29,7 +29,7 @@ def lists_files(stage: Stage, word: str) -> None:
     fails_on=lists_files,
     tags=["search"],
 )
-def searches_by_content(rig, result, word):
+def searches_by_content(rig: Rig, result: str, word):
     """A text is looked for with a search for that text."""
     assert rig.calls.of_kind("search").where(pattern=lambda text: word.split()[-1].lower() in text.lower())
     assert re.search(r"app\.py", result)

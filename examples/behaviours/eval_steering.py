@@ -1,6 +1,6 @@
 """How an agent takes what comes while it works, and what it knows already."""
 
-from demeanor import USUALLY_PASSES, Stage, Steer, eval_test
+from demeanor import USUALLY_PASSES, Rig, Stage, Steer, eval_test
 
 NAMES = ("users", "orders", "items")
 EARLIER = [
@@ -40,7 +40,7 @@ def goes_on_as_before(stage: Stage) -> None:
     passes_on=follows,
     fails_on=goes_on_as_before,
 )
-def follows_a_hint_while_it_works(rig, result):
+def follows_a_hint_while_it_works(rig: Rig, result: str) -> None:
     """What it writes after the hint follows it."""
     assert rig.steered, "it wrote nothing, so the hint was not given"
     late = [rig.workspace[f"{name}.py"].text for name in NAMES][1:]
@@ -71,7 +71,7 @@ def guesses(stage: Stage) -> None:
     passes_on=answers,
     fails_on=[reads_again, guesses],
 )
-def uses_what_it_has_read(rig, result):
+def uses_what_it_has_read(rig: Rig, result: str) -> None:
     """The conversation has the content of the file already."""
     assert rig.workspace["port.txt"].text.strip() == "4711"
     assert not rig.calls.of_kind("read").where(path="server.conf"), "it read the file again"

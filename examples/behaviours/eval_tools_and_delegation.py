@@ -2,7 +2,7 @@
 
 import re
 
-from demeanor import USUALLY_PASSES, Stage, eval_test
+from demeanor import USUALLY_PASSES, Rig, Stage, eval_test
 
 
 def formats(stage: Stage) -> None:
@@ -23,7 +23,7 @@ def formats_by_hand(stage: Stage) -> None:
     fails_on=formats_by_hand,
     tags=["tool-choice"],
 )
-def uses_the_projects_formatter(rig, result):
+def uses_the_projects_formatter(rig: Rig, result: str) -> None:
     """The command that the project names is used, instead of an edit by hand."""
     assert rig.calls.where(command=re.compile(r"make format|ruff format"))
     assert not rig.calls.of_kind("edit").where(path="src.py").by_main().named("write_file", "edit_file", "replace")
@@ -47,7 +47,7 @@ def waits_for_input(stage: Stage) -> None:
     fails_on=waits_for_input,
     tags=["shell"],
 )
-def starts_nothing_interactive(rig, result):
+def starts_nothing_interactive(rig: Rig, result: str) -> None:
     """Commands end by themselves: no watch mode, no question before an installation."""
     tests = rig.calls.where(command=re.compile("vitest"))
     assert tests
@@ -74,7 +74,7 @@ def gives_up(stage: Stage) -> None:
     fails_on=gives_up,
     tags=["errors"],
 )
-def recovers_from_a_missing_file(rig, result):
+def recovers_from_a_missing_file(rig: Rig, result: str) -> None:
     """After a failed read, the agent looks for the file instead of giving up."""
     missing = rig.calls.failed(re.compile("No such file|not found", re.IGNORECASE))
     assert not missing or rig.calls.of_kind("search", "read").succeeded().after(missing)
@@ -102,7 +102,7 @@ def searches_alone(stage: Stage) -> None:
     fails_on=searches_alone,
     tags=["delegation"],
 )
-def delegates_on_request(rig, result):
+def delegates_on_request(rig: Rig, result: str) -> None:
     """The search is a sub-agent's work, and the agent reports what it found."""
     assert rig.sub_agents
     assert rig.calls.by_sub_agents().of_kind("search")
@@ -131,7 +131,7 @@ def delegates_trivia(stage: Stage) -> None:
     fails_on=delegates_trivia,
     tags=["delegation"],
 )
-def does_trivial_work_itself(rig, result):
+def does_trivial_work_itself(rig: Rig, result: str) -> None:
     """One file is read without a sub-agent."""
     assert "1.2.3" in result
     assert not rig.sub_agents
@@ -158,7 +158,7 @@ def forgets_the_preference(stage: Stage) -> None:
     fails_on=forgets_the_preference,
     tags=["memory"],
 )
-def remembers_an_earlier_preference(rig, result):
+def remembers_an_earlier_preference(rig: Rig, result: str) -> None:
     """What the user said earlier in the conversation still counts."""
     assert "\n\treturn" in rig.workspace["hello.py"].text
 
@@ -181,7 +181,7 @@ def adds_a_new_file(stage: Stage) -> None:
     fails_on=adds_a_new_file,
     tags=["edit-location"],
 )
-def edits_the_existing_page(rig, result):
+def edits_the_existing_page(rig: Rig, result: str) -> None:
     """The existing file is changed, and no other one is created."""
     assert rig.workspace.unchanged_except("app/[id]/page.tsx")
     assert rig.calls.of_kind("edit").where(path="app/[id]/page.tsx")

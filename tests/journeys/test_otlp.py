@@ -78,7 +78,12 @@ def test_a_trial_is_a_trace(project: Project, collector: tuple[str, list[ExportT
     assert [one["gen_ai.evaluation.score.value"] for one in results] == [0.0, 0.0]
     assert "buy bread" in results[0]["gen_ai.evaluation.explanation"]
 
+    assert {span["kind"] for span in spans.values()} <= {1, 3}  # numbers, as the specification of the JSON form says
+
     url, got = collector
+    sent = project.demeanor("store", "export", "--format", "otlp", OTEL_EXPORTER_OTLP_ENDPOINT=url)
+    assert (sent.returncode, sent.stdout) == (0, f"{url}/v1/traces: 1 attempt\n"), sent.stderr
+    got.clear()
     sent = project.demeanor("store", "export", "--format", "otlp", "--endpoint", url)
     assert sent.returncode == 0, sent.stderr
     there = [span for request in got for one in request.resource_spans for span in one.scope_spans[0].spans]

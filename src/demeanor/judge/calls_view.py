@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from demeanor.core.values.errors import UnknownName
-from demeanor.core.values.trajectory import Called, Kind
+from demeanor.core.values.trajectory import Called, Kind, KindName
 from demeanor.judge.call_context import Position, Possible
 from demeanor.judge.call_matching import (
     Match,
@@ -37,7 +37,7 @@ class Calls(CallSet):
         recorded = bool(names) and all(name.partition(".")[0] in self._context.servers for name in names)
         return self._view(kept, f"of {_either(names)}", gaps=() if recorded else self.gaps, possible=possible)
 
-    def of_kind(self, *kinds: str) -> Calls:
+    def of_kind(self, *kinds: KindName) -> Calls:
         """The calls with one of these kinds: read, edit, delete, search, execute, fetch, think, other.
 
         A call can have several: `rm a.txt` in a shell is executed and deletes. docs/checks.md says what is certain.

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from functools import singledispatch
-from typing import Any
+from typing import Any, cast
 
 from demeanor.core.text.json_path import json_steps
 from demeanor.core.text.wording import excerpt, one_line, shortened
@@ -34,6 +34,7 @@ from demeanor.core.values.checks import (
     UnchangedExcept,
 )
 from demeanor.core.values.errors import WorldError
+from demeanor.core.values.trajectory import Kind
 from demeanor.core.values.verdict import Finding, VoidCause
 from demeanor.judge.fixtures import fixture_values
 from demeanor.judge.rig import Rig
@@ -191,7 +192,7 @@ def _(check: CommandSucceeds, rig: Rig) -> None:
 
 @ask.register
 def _(check: ToolUsed, rig: Rig) -> None:
-    calls = rig.calls.named(check.tool) if check.tool else rig.calls.of_kind(check.kind or "")
+    calls = rig.calls.named(check.tool) if check.tool else rig.calls.of_kind(cast("Kind", check.kind or ""))
     count = calls.count()
     if check.at_most is not None and count > check.at_most:
         raise AssertionError(f"used {count} times, at most {check.at_most} allowed: {calls!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from demeanor.cli import config_argument, file_problem, folder_problem, load_config
@@ -31,7 +32,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--results", type=Path, metavar="DIR", help="folder of runs (default: results)")
     spans = parser.add_argument_group("OpenTelemetry spans, with --format otlp (demeanor help store)")
     spans.add_argument(
-        "--endpoint", metavar="URL", help="send the spans to this collector (OTLP over HTTP) instead of writing them"
+        "--endpoint",
+        metavar="URL",
+        help="send the spans to this collector (OTLP over HTTP) instead of writing them (default without --output:"
+        " OTEL_EXPORTER_OTLP_ENDPOINT)",
     )
     spans.add_argument("--content", action="store_true", help="include arguments and results of tools")
     config_argument(parser)
@@ -61,12 +65,21 @@ def run(args: argparse.Namespace) -> ExitCode:
     results = args.results or config.root / config.results
     with open_history_of(args.run, config, os.environ, results) as history:
         captures = open_capture_store(config)
-        spans = SpanOptions(endpoint=args.endpoint, content=args.content)
+        collector = _collector(args.endpoint, os.environ) if args.format == "otlp" and not args.output else None
+        spans = SpanOptions(endpoint=collector, content=args.content)
         text, attempts = export(
             history, args.run, args.format, args.output, results=results, captures=captures, spans=spans
         )
     if text is None:
-        print(f"{args.endpoint or args.output}: {count(attempts, 'attempt')}")
+        print(f"{collector or args.output}: {count(attempts, 'attempt')}")
     else:
         sys.stdout.write(text)
     return ExitCode.ACCEPTED
+
+
+def _collector(endpoint: str | None, environ: Mapping[str, str]) -> str | None:
+    """The URL of the collector: of the option, or of the environment as OpenTelemetry specifies; None without one."""
+    if not endpoint and (url := environ.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
+        return url
+    base = endpoint or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    return f"{base.rstrip('/').removesuffix('/v1/traces')}/v1/traces" if base else None

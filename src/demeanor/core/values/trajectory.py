@@ -23,6 +23,9 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
+KindName: TypeAlias = Kind | Literal["read", "edit", "delete", "search", "execute", "fetch", "think", "other"]
+"""A kind as authors of evals write it, so that a type checker finds a misspelt one."""
+
 _KNOWN: Mapping[Kind, str] = {
     Kind.READ: "read read_file read_files read_many_files read_image view cat open open_file",
     Kind.EDIT: "write write_file write_to_file create create_file edit edit_file editor file_editor replace"

@@ -197,14 +197,14 @@ def as_lines(spans: Iterable[ReadableSpan]) -> str:
 
     found = list(spans)
     chunks = [found[start : start + _CHUNK] for start in range(0, len(found), _CHUNK)]
-    return "".join(json.dumps(_with_hex_ids(MessageToDict(encode_spans(chunk)))) + "\n" for chunk in chunks)
+    requests = (MessageToDict(encode_spans(chunk), use_integers_for_enums=True) for chunk in chunks)
+    return "".join(json.dumps(_with_hex_ids(one)) + "\n" for one in requests)
 
 
-def send_spans(spans: Iterable[ReadableSpan], endpoint: str) -> None:
+def send_spans(spans: Iterable[ReadableSpan], url: str) -> None:
     """Send the spans to a collector; raises StoreError if it does not accept all of them."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-    url = endpoint if endpoint.endswith("/v1/traces") else f"{endpoint.rstrip('/')}/v1/traces"
     exporter: Any = OTLPSpanExporter(endpoint=url)
     found = list(spans)
     try:
