@@ -189,7 +189,7 @@ def test_any_text_can_be_stored(history: SqlHistory, name: str, reason: str, out
 
 
 def test_trials_are_found_by_their_reasons_calls_and_last_lines(history: SqlHistory):
-    """All words, in any case and order; the last may be the beginning of a word. The newest trial comes first."""
+    """All words, in any case and order; if nothing has them, the last may begin a word. The newest trial is first."""
     reason = Fail(findings=(Finding(check="saves", answer="no", reason="src/Port.py lacks the groesste port\n(9090)"),))
     write(history.database, a_run(1), [record(1, reason), record(2, chain="1. read_file(path='it''s.md')")])
     write(

@@ -12,9 +12,13 @@ from urllib.parse import quote
 
 import pytest
 
+from demeanor.core.values.record import Record
+from demeanor.core.values.verdict import Pass
 from demeanor.decide.promotion.candidate import Candidate
+from demeanor.store import RunFolder
 from demeanor.web.pages.overview import near_promotion
 from demeanor.web.pages.site import harmless
+from demeanor.web.pages.trial_files import workspace_diff
 from tests.helpers.dashboard_server import Dashboard, ParsedPage, served
 from tests.helpers.dashboard_store import (
     HAIKU,
@@ -396,6 +400,23 @@ def test_cost_by_night_subject_and_eval(dashboard: Dashboard):
     assert re.search(r"By eval .*195 \$\d\.\d\d", text)
     assert dashboard.page("/cost?by=time")
     assert dashboard.get("/cost?by=charm").status == 400
+
+
+def test_a_diff_is_shown_file_by_file(tmp_path: Path):
+    """With the number of its lines; a removed line that looks like a path begins no file."""
+    (tmp_path / "workspace.diff").write_text(
+        "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1 @@\n-one\n--- two\n+three\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+four\n"
+        "--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-five\n"
+    )
+    record = Record(eval="e", subject="a:m", number=1, attempt=1, verdict=Pass())
+    _, files = workspace_diff(RunFolder(tmp_path), record) or (None, ())
+    assert [(file.path, file.added, file.removed) for file in files] == [
+        ("x.py", 1, 1),
+        ("new.py", 1, 0),
+        ("old.py", 0, 1),
+    ]
+    (tmp_path / "workspace.diff").write_text("")
+    assert workspace_diff(RunFolder(tmp_path), record)[1] == ()  # type: ignore[index]
 
 
 def test_trials_are_found_by_what_failed_and_what_was_called(dashboard: Dashboard):

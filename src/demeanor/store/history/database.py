@@ -49,8 +49,8 @@ class Database(Protocol):
         """Execute the statements of a migration, within a transaction."""
         ...
 
-    def matching(self, words: Sequence[str], limit: int) -> list[int]:
-        """The newest `texts` that contain all words, the last one also as the beginning of a word: their ids."""
+    def matching(self, words: Sequence[str], limit: int, *, begins: bool) -> list[int]:
+        """The newest `texts` that contain all words: their ids. With `begins`, the last may begin a longer word."""
         ...
 
     def tables(self) -> set[str]:

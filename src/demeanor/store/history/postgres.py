@@ -112,9 +112,9 @@ class Postgres:
         except self._Error as error:
             self._fail(error)
 
-    def matching(self, words: Sequence[str], limit: int) -> list[int]:
+    def matching(self, words: Sequence[str], limit: int, *, begins: bool) -> list[int]:
         """The newest texts that contain all words."""
-        query = " & ".join(f"'{word}'" for word in words) + ":*"
+        query = " & ".join(f"'{word}'" for word in words) + ":*" * begins
         sql = "SELECT id FROM texts WHERE words @@ to_tsquery('simple', ?) ORDER BY id DESC LIMIT ?"
         return [number for (number,) in self.rows(sql, (query, limit))]
 

@@ -181,9 +181,10 @@ class SqlHistory:
             return self.database.rows(sql, values)
 
     def matching(self, words: Sequence[str], limit: int) -> list[int]:
-        """The newest searchable texts that contain all words: their ids."""
-        with self._lock:
-            return self.database.matching(words, limit)
+        """The newest searchable texts that contain all words, or else the last as the beginning of one: their ids."""
+        with self._lock:  # looking for the beginnings of words takes a hundred times as long
+            whole = self.database.matching(words, limit, begins=False)
+            return whole or self.database.matching(words, limit, begins=True)
 
     def _runs(self, where: str, values: Sequence[Any]) -> tuple[PastRun, ...]:
         count = "COALESCE((SELECT cells FROM run_states WHERE run_id = runs.id), 0)"

@@ -93,9 +93,9 @@ class Sqlite:
                 self.rows(statement)
                 statement = ""
 
-    def matching(self, words: Sequence[str], limit: int) -> list[int]:
+    def matching(self, words: Sequence[str], limit: int, *, begins: bool) -> list[int]:
         """The newest texts that contain all words."""
-        query = " ".join(f'"{word}"' for word in words) + "*"
+        query = " ".join(f'"{word}"' for word in words) + "*" * begins
         sql = "SELECT rowid FROM texts_index WHERE texts_index MATCH ? ORDER BY rowid DESC LIMIT ?"
         return [number for (number,) in self.rows(sql, (query, limit))]
 

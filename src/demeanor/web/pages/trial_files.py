@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def workspace_diff(folder: RunFolder | None, record: Record) -> tuple[FileText, 
     starts = [
         n for n, line in enumerate(lines) if n == 0 or (_begins_file(lines, n) and not _begins_file(lines, n - 1))
     ]
-    return diff, tuple(_diff_file(lines[start:end]) for start, end in zip(starts, [*starts[1:], None], strict=True))
+    return diff, tuple(_diff_file(lines[start:end]) for start, end in pairwise([*starts, len(lines)]))
 
 
 def _begins_file(lines: Sequence[str], number: int) -> bool:
