@@ -405,7 +405,8 @@ def test_cost_by_night_subject_and_eval(dashboard: Dashboard):
 def test_a_diff_is_shown_file_by_file(tmp_path: Path):
     """With the number of its lines; a removed line that looks like a path begins no file."""
     (tmp_path / "workspace.diff").write_text(
-        "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1 @@\n-one\n--- two\n+three\n--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+four\n"
+        "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1 @@\n-one\n--- two\n+three\n"
+        "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+four\n"
         "--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-five\n"
     )
     record = Record(eval="e", subject="a:m", number=1, attempt=1, verdict=Pass())
