@@ -36,7 +36,7 @@ IN_DOCS = {
     "trial": 800,
     "eval": 760,
     "run": 760,
-    "compare": 760,
+    "compare": 720,
     "failures": 760,
     "live": 640,
     "cost": 640,

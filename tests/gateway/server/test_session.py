@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 
-from demeanor.core.values.exchange import Request
+from demeanor.core.values.exchange import Request, Response, StopReason, Usage
+from demeanor.core.values.messages import Text, ToolCall
 from demeanor.gateway.script import Answer, ScriptedModel, Turn
 from tests.gateway.helpers import session_of
 
@@ -35,3 +36,15 @@ async def test_silence_begins_when_the_request_is_sent() -> None:
             recorder.set_queued(False)
             assert session.waiting()
             assert time.monotonic() - session.last_activity() < 10
+
+
+async def test_the_last_step_of_a_running_trial_is_its_last_call_or_else_its_last_text() -> None:
+    """In a line, as pages about the run show it; an exchange in progress is none yet."""
+    call = ToolCall(id="1", name="read_file", arguments={"path": "a\nb"})
+    async with session_of(ScriptedModel(play=silent)) as session:
+        assert session.last_step() == ""
+        for parts in ((Text(text="Let me\nlook."),), (call, Text(text=" ")), None):
+            with session.record("openai-chat", ASKED, started=time.monotonic(), body=b"") as recorder:
+                if parts is not None:
+                    recorder.set_response(Response(model="played", parts=parts, stop=StopReason.END, usage=Usage()))
+        assert session.last_step() == 'read_file({"path": "a\\nb"})'
