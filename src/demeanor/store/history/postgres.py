@@ -18,6 +18,7 @@ _SEARCH = """ALTER TABLE texts ADD COLUMN words tsvector GENERATED ALWAYS AS
 CREATE INDEX texts_index ON texts USING gin (words);"""
 _LOCK = 0x486F6C64666173  # any fixed number; must never change
 _COPY_THRESHOLD = 50
+_MANY_TEXTS = 5_000
 _UNAVAILABLE = (
     "check that the server is running, and the address in DEMEANOR_STORE or `store`;"
     " a password can be in DEMEANOR_STORE, PGPASSWORD or ~/.pgpass"
@@ -115,8 +116,11 @@ class Postgres:
     def matching(self, words: Sequence[str], limit: int, *, begins: bool) -> list[int]:
         """The newest texts that contain all words."""
         query = " & ".join(f"'{word}'" for word in words) + ":*" * begins
-        sql = "SELECT id FROM texts WHERE words @@ to_tsquery('simple', ?) ORDER BY id DESC LIMIT ?"
-        return [number for (number,) in self.rows(sql, (query, limit))]
+        sql = "SELECT id FROM texts WHERE words @@ to_tsquery('simple', ?)"
+        found = [number for (number,) in self.rows(f"{sql} LIMIT ?", (query, _MANY_TEXTS))]
+        if len(found) < _MANY_TEXTS:  # by the index; in the order of ids the server would read all texts for a few
+            return sorted(found, reverse=True)[:limit]
+        return [number for (number,) in self.rows(f"{sql} ORDER BY id DESC LIMIT ?", (query, limit))]
 
     def tables(self) -> set[str]:
         """The names of all tables in the schema."""
