@@ -238,6 +238,22 @@ def test_a_trial_that_waited_for_a_network_it_does_not_have_says_so(network: str
         misdeed = observe(known, {}).misdeed or ""
         note = f"its sandbox has no network, and it tried to use one: {said}\n→ put what it needs into the workspace"
         assert (note in misdeed) is (network != "host"), misdeed
+        told = observe(replace(known, ends=(ProcessEnd(**{**printed, **end}),), exit_ok=True), {})
+        assert f"{told.misdeed}{told.notes}".count("its sandbox has no network") == (network != "host")
+
+
+@pytest.mark.parametrize("command", ["pip install x", "until curl http://example.com; do sleep 1; done", "git fetch"])
+def test_a_trial_that_was_stopped_in_a_command_that_needs_a_network_says_so(command: str):
+    """Such a command may print nothing while it tries again and again; this machine's own address is no network."""
+    ends = (ProcessEnd(signal=9, ended_by="wall", seconds=30.0),)
+    own = command.replace("example.com", "localhost:80")
+    for tool, waited in (("bash", command), ("bash", own), ("write_file", command)):
+        call = ToolCall(id="c1", name=tool, arguments={"command": waited})
+        known = capture(exchange(1, call), ends=ends, exit_ok=False, facts={"network": "gateway"})
+        told = f"no network, and it waited for what seems to need one: {waited}\n→" in (
+            observe(known, {}).misdeed or ""
+        )
+        assert told is (tool == "bash" and "localhost" not in waited), waited
 
 
 @pytest.mark.parametrize(

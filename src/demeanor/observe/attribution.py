@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from demeanor.config import asked_itself
 from demeanor.core.text.wording import excerpt
@@ -12,7 +12,7 @@ from demeanor.core.values.exchange import Exchange, ProviderError
 from demeanor.core.values.fault import FaultKind, kind_in
 from demeanor.core.values.fingerprints import BASE_URL, TASK_ENVIRONMENT
 from demeanor.core.values.messages import ToolResult
-from demeanor.core.values.trajectory import Called
+from demeanor.core.values.trajectory import Called, Kind, kind_of
 from demeanor.core.values.verdict import VoidCause
 
 _CAUSES = {
@@ -29,6 +29,11 @@ _NO_NETWORK = re.compile(
     r"\b(?:EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo failed|could not resolve host|name or service not known"
     r"|temporary failure in name resolution|failed to resolve|network is unreachable|dns error)\b",
     re.IGNORECASE,
+)
+_NEEDS_NETWORK = re.compile(
+    r"\b(?:https?|ssh)://(?!localhost\b|127\.|\[::1)"
+    r"|\b(?:pip3? (?:install|download)|npx|npm (?:ci|i|install)|apt(?:-get)? (?:install|update))\b"
+    r"|\bgit (?:clone|fetch|pull|push)\b"
 )
 _READ = 20_000
 """Characters at the end of a text that are searched for complaints about the network."""
@@ -102,11 +107,11 @@ def _injected_rule(exchanges: Sequence[Exchange]) -> str:
 
 def agent_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
     """How the agent itself failed as a program, if it did."""
-    if (failure := _killed(capture) or _refused(exchanges)) is not None:
-        return f"{failure}{_missing_network(capture)}"
-    if capture.exit_ok is False and capture.ends:
-        return f"{_bad_exit(capture)}{_missing_network(capture)}"
-    return None
+    failure = _killed(capture) or _refused(exchanges)
+    if failure is None and capture.exit_ok is False and capture.ends:
+        failure = _bad_exit(capture)
+    network = missing_network(capture) if failure is not None else None
+    return f"{failure}\n{network}" if network is not None else failure
 
 
 def certain_failure(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
@@ -137,10 +142,12 @@ def _killed(capture: Capture) -> str | None:
     return None
 
 
-def _missing_network(capture: Capture) -> str:
-    """What the agent or its commands said of a network, if the sandbox had none besides the agent's model."""
+def missing_network(capture: Capture) -> str | None:
+    """What the agent or its commands said of a network, if the sandbox had none besides the agent's model; or the
+    command that it waited for until it was stopped, if that seems to need one.
+    """
     if capture.facts.get("network") not in ("gateway", "none"):
-        return ""
+        return None
     texts = [text for end in (*capture.ends, *capture.then) for text in (end.stderr.text, end.stdout.text)]
     request = capture.exchanges[-1].request if capture.exchanges else None
     for message in request.messages if request is not None else ():
@@ -149,10 +156,21 @@ def _missing_network(capture: Capture) -> str:
         return f"\n{why}"
     lines = [line for text in texts for line in text[-_READ:].splitlines()]
     said = next((line.strip() for line in reversed(lines) if _NO_NETWORK.search(line)), None)
-    if said is None:
-        return ""
+    waited = next(filter(_NEEDS_NETWORK.search, _unanswered(capture)), None) if said is None else None
+    if said is None and waited is None:
+        return None
+    tried = f"it tried to use one: {said}" if said else f"it waited for what seems to need one: {waited}"
     remedy = 'put what it needs into the workspace, or set network = "host" for the eval'
-    return f"\nits sandbox has no network, and it tried to use one: {excerpt(said, lines=1)}{NOTE_REMEDY}{remedy}"
+    return f"its sandbox has no network, and {excerpt(tried, lines=1)}{NOTE_REMEDY}{remedy}"
+
+
+def _unanswered(capture: Capture) -> Iterator[str]:
+    """The texts in the last commands of an agent that was stopped while it waited for their results."""
+    stopped = any(end.ended_by in ("wall", "idle") for end in (*capture.ends, *capture.then))
+    response = capture.exchanges[-1].response if capture.exchanges and stopped else None
+    for call in response.calls if response is not None else ():
+        if kind_of(call.name) in {Kind.EXECUTE, Kind.FETCH}:
+            yield from (text for text in (call.arguments or {}).values() if isinstance(text, str))
 
 
 def past_gateway(capture: Capture) -> str:

@@ -13,7 +13,14 @@ from demeanor.core.values.exchange import Exchange, Request
 from demeanor.core.values.trajectory import Asked, Called, Concluded, Event, Kind, Said, Steered, Trajectory, proved
 from demeanor.core.values.verdict import VoidCause
 from demeanor.core.values.whole_task import VERIFIER_OUTPUT
-from demeanor.observe.attribution import agent_failure, certain_failure, external_failure, injected, past_gateway
+from demeanor.observe.attribution import (
+    agent_failure,
+    certain_failure,
+    external_failure,
+    injected,
+    missing_network,
+    past_gateway,
+)
 from demeanor.observe.conversations import Conversations
 from demeanor.observe.from_exchanges import answers, events_of
 from demeanor.observe.leaks import leak
@@ -47,6 +54,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         sub_agent_gaps=() if capture.exchanges else (_NO_EXCHANGES,),
     )
     trouble = _trouble(capture, exchanges)
+    misdeed = (certain_failure if trouble else agent_failure)(capture, exchanges)
     return Evidence(
         trial=capture.trial,
         trajectory=trajectory,
@@ -61,7 +69,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         sampling=tuple(_sampling(exchanges[0].request)) if exchanges else (),
         spent=_spent(capture, exchanges, events),
         trouble=trouble,
-        misdeed=(certain_failure if trouble else agent_failure)(capture, exchanges),
+        misdeed=misdeed,
         leak=leak(capture),
         injected=injected(capture, exchanges),
         rewards=capture.rewards,
@@ -69,7 +77,7 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
         verifier_said=_verifier_output(capture),
         user=capture.user,
         prompts=capture.prompts,
-        notes=_notes(capture, disagreements),
+        notes=_notes(capture, disagreements, misdeed or ""),
     )
 
 
@@ -155,8 +163,11 @@ def _sum(exchanges: Sequence[Exchange], name: str) -> int | None:
     return sum(numbers) if numbers else None
 
 
-def _notes(capture: Capture, disagreements: Sequence[str]) -> tuple[str, ...]:
+def _notes(capture: Capture, disagreements: Sequence[str], misdeed: str) -> tuple[str, ...]:
     notes = [*capture.notes, *disagreements, *_unknown_kinds(capture.log)]
+    network = missing_network(capture)
+    if network is not None and network not in misdeed:
+        notes.append(network)
     left = sum(end.leftovers for end in capture.ends)
     if left:
         notes.append(f"the agent left {left} process{'es' if left > 1 else ''} behind, which Demeanor killed")
