@@ -12,7 +12,7 @@ from demeanor.core.values.messages import Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
 from demeanor.gateway.dialects.errors import read_error
-from demeanor.gateway.dialects.stream_events import Interrupted, assemble, deltas_of
+from demeanor.gateway.dialects.stream_events import Began, Interrupted, PartClosed, assemble, deltas_of
 from tests.gateway.dialects.helpers import SIZES, in_pieces
 
 ANTHROPIC = DIALECTS["anthropic"]
@@ -147,6 +147,19 @@ def test_request_is_understood() -> None:
     results = [part for part in parts if isinstance(part, ToolResult)]
     assert [(result.text, result.is_error) for result in results[:2]] == [("one", None), ("two", True)]
     assert (request.tool_choice, request.parallel_tools, request.reasoning.budget) == ("read", False, 2000)
+
+
+def test_a_request_without_a_limit_gets_one() -> None:
+    """The API requires `max_tokens`."""
+    request = json.loads(ANTHROPIC.write_request(Request(model="m", messages=())).body)
+    assert request["max_tokens"] == 8192
+
+
+def test_media_without_a_source_are_kept() -> None:
+    """A kind of picture that is not known is written back as it was."""
+    content = [{"type": "image", "file_id": "f"}, {"type": "video", "source": {"type": "url", "url": "u"}}]
+    request = ask(messages=[{"role": "user", "content": content}])
+    assert json.loads(ANTHROPIC.write_request(request).body)["messages"][0]["content"] == content
 
 
 def test_cached_tokens_are_input() -> None:
@@ -311,3 +324,26 @@ def test_routes_and_keys() -> None:
     ]
     assert options == ["generate", "count_tokens", None]
     assert ANTHROPIC.token({"x-api-key": "k"}, {}) == ANTHROPIC.token({"authorization": "Bearer k"}, {}) == "k"
+
+
+def test_a_block_without_its_end_ends_with_the_message() -> None:
+    """Its arguments may all have come at its start."""
+    call = {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "ä"}}
+    events = [START, *block(0, call)[:-1], {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}]
+    deltas = in_pieces(ANTHROPIC, stream(*events, {"type": "message_stop"}), 64)
+    assert [found.arguments for found in assemble(deltas).calls] == [{"path": "ä"}]
+    assert deltas[-2] == PartClosed(index=0)
+
+
+def test_counts_that_are_no_numbers_end_a_stream() -> None:
+    """Also those that a later event replaces."""
+    broken = {**START, "message": {**START["message"], "usage": {"input_tokens": "many"}}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"input_tokens": 1}}
+    deltas = in_pieces(ANTHROPIC, stream(broken, end, {"type": "message_stop"}), 64)
+    assert [type(delta) for delta in deltas] == [Interrupted]
+
+
+def test_a_streamed_answer_without_a_model_has_that_of_the_request() -> None:
+    """Clients require the field."""
+    writer = ANTHROPIC.stream_writer(Request(model="asked-for", messages=()))
+    assert b'"model":"asked-for"' in writer.write(Began())

@@ -18,6 +18,7 @@ from tests.gateway.dialects.helpers import SIZES, in_pieces
 
 GEMINI = DIALECTS["gemini"]
 GENERATE = Route(operation="generate", model="gemini-2.5-pro", stream=False)
+CALL: dict[str, Any] = {"functionCall": {"name": "read", "args": {"path": "a"}}}
 
 REQUEST: dict[str, Any] = {
     "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}, {"text": "Be kind."}]},
@@ -182,6 +183,45 @@ def test_settings_are_understood() -> None:
         "type": "object",
         "properties": {"type": {"type": "string", "nullable": True}},
     }
+
+
+@pytest.mark.parametrize(
+    ("config", "choice"),
+    [
+        ({"mode": "ANY", "allowedFunctionNames": ["read"]}, "read"),
+        ({"mode": "AUTO", "allowedFunctionNames": ["read"]}, "auto"),
+        ({"mode": "ANY", "allowedFunctionNames": ["read", "old"]}, "required"),
+        ({"mode": "NONE", "allowedFunctionNames": ["read"]}, "none"),
+    ],
+)
+def test_only_a_mode_that_demands_the_tool_chooses_it(config: dict[str, Any], choice: str) -> None:
+    """The names also limit what the model may call by itself."""
+    assert read({"contents": [], "toolConfig": {"functionCallingConfig": config}}).tool_choice == choice
+
+
+def test_a_call_within_a_thought_is_a_call_and_an_empty_group_is_a_tool() -> None:
+    """Google marks any part of its reasoning as a thought."""
+    request = read({"contents": [{"role": "model", "parts": [CALL | {"thought": True}]}], "tools": [{}]})
+    (called,) = request.messages[0].parts
+    assert isinstance(called, ToolCall)
+    assert [tool.name for tool in request.tools] == ["tool"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "MALFORMED_FUNCTION_CALL",
+        "UNEXPECTED_TOOL_CALL",
+        "MALFORMED_RESPONSE",
+        "TOO_MANY_TOOL_CALLS",
+        "MISSING_THOUGHT_SIGNATURE",
+        "OTHER",
+    ],
+)
+def test_an_answer_that_failed_has_no_normal_end(word: str) -> None:
+    """Whatever it said before."""
+    response = GEMINI.read_response(json.dumps({"candidates": [{"finishReason": word}]}).encode())
+    assert response.stop is StopReason.ERROR
 
 
 def test_thoughts_are_output() -> None:
