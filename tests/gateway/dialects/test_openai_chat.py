@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from demeanor.core.values.exchange import ProviderError, Request, StopReason, Usage
-from demeanor.core.values.messages import Text, Thinking, ToolCall, ToolResult
+from demeanor.core.values.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed, Route
 from demeanor.gateway.dialects.errors import read_error
@@ -148,6 +148,23 @@ def test_response_is_understood() -> None:
     assert response.usage == Usage(input=100, output=20, cache_read=60, reasoning=8)
     assert response.stop is StopReason.TOOL_USE
     assert response.calls[0].arguments == {"path": "a"}
+
+
+@pytest.mark.parametrize("field", ["file", "image_url"])
+def test_a_part_of_another_type_is_kept(field: str) -> None:
+    """Whatever fields it has, and if those of its own type are missing."""
+    content = [{"type": "other", field: {"file_data": "x", "url": "y"}}, {"type": field, "id": "f1"}]
+    request = ask(messages=[{"role": "user", "content": content}])
+    assert [part.kind for part in request.messages[0].parts] == ["opaque", "opaque"]
+    assert json.loads(CHAT.write_request(request).body)["messages"][0]["content"] == content
+
+
+def test_data_without_a_type_get_one() -> None:
+    """A data URL has to name it."""
+    message = Message(role="user", parts=(Document(data="AAAA"), Image(data="AAAA")))
+    file, image = json.loads(CHAT.write_request(Request(model="m", messages=(message,))).body)["messages"][0]["content"]
+    assert file["file"] == {"file_data": "data:application/octet-stream;base64,AAAA"}
+    assert image["image_url"] == {"url": "data:image/png;base64,AAAA"}
 
 
 def test_details_with_the_same_index_are_one() -> None:
