@@ -77,7 +77,7 @@ def start_failure(capture: Capture) -> str | None:
     if not uses_gateway or capture.exchanges or called or not capture.ends or capture.exit_ok is True:
         return None
     how = _killed(capture) or _bad_exit(capture)
-    return f"the agent made no model request: it {how}{_missing_network(capture)}"
+    return f"the agent made no model request: it {how}{missing_network(capture)}"
 
 
 def injected(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
