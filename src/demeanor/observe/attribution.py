@@ -77,7 +77,8 @@ def start_failure(capture: Capture) -> str | None:
     if not uses_gateway or capture.exchanges or called or not capture.ends or capture.exit_ok is True:
         return None
     how = _killed(capture) or _bad_exit(capture)
-    return f"the agent made no model request: it {how}{missing_network(capture)}"
+    network = missing_network(capture)
+    return f"the agent made no model request: it {how}" + (f"\n{network}" if network is not None else "")
 
 
 def injected(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
@@ -153,7 +154,7 @@ def missing_network(capture: Capture) -> str | None:
     for message in request.messages if request is not None else ():
         texts += [part.text for part in message.parts if isinstance(part, ToolResult)]
     if why := past_gateway(capture):
-        return f"\n{why}"
+        return why
     lines = [line for text in texts for line in text[-_READ:].splitlines()]
     said = next((line.strip() for line in reversed(lines) if _NO_NETWORK.search(line)), None)
     waited = next(filter(_NEEDS_NETWORK.search, _unanswered(capture)), None) if said is None else None
