@@ -65,7 +65,7 @@ def test_shards_of_a_night_are_joined_into_one_run_with_one_verdict(sharded: Pro
     assert (night["verdict"], night["run"]["kind"], len(night["nights"])) == ("accepted", "nightly", 1)
     assert [row["tally"]["passed"] for row in night["subjects"][0]["rows"]][:2] == [3, 3]
     shutil.copytree(sharded.folder / "shards", sharded.folder / "whole" / "shards")
-    again = sharded.demeanor("store", "import", "whole")
+    again = sharded.demeanor("store", "import", "whole", "--results", "whole")
     assert "already there" in again.stdout, "the folder of a whole run is imported, without the shards beside it"
     traced = sharded.demeanor("trace", "saves_the_note/native:m/3", "--results", "whole")
     assert "buy milk" in traced.stdout, "captures and steps came with their trials"

@@ -62,6 +62,8 @@ def _dask_settings(folder: Path) -> dict[str, Any]:
     comm = {"default-scheme": "tls", "require-encryption": True, "tls": tls}
     settings: dict[str, Any] = {"distributed": {"comm": comm}}
     for name, value in SETTINGS.items():
+        if value == {}:
+            continue  # Dask adds the entries of a table in a file to its own
         *tables, last = name.split(".")
         table = settings
         for part in tables:
