@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.config.config import read_config
+from demeanor.core.values.errors import StoreError
 from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.verdict import Pass
@@ -92,3 +93,22 @@ def test_what_can_change_an_agent_makes_it_dirty(tree: Repository):
         assert dirty(tree) is True
         commit(tree)
         assert dirty(tree) is False
+
+
+def test_a_log_of_calls_is_not_written_through_a_link(tree: Repository, tmp_path_factory: pytest.TempPathFactory):
+    """A stranger's repository may contain one that leads out of it, as the file or as the folder."""
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "rc").write_text("mine")
+    source = tree.folder / "evals/eval_a.py"
+    log = write_call_log(source, RECORD)
+    log.unlink()
+    log.symlink_to(outside / "rc")
+    write_call_log(source, RECORD)
+    assert (outside / "rc").read_text() == "mine"
+    assert not log.is_symlink()
+    log.unlink()
+    log.parent.rmdir()
+    log.parent.symlink_to(outside)
+    with pytest.raises(StoreError, match="make it a folder"):
+        write_call_log(source, RECORD)
+    assert [path.name for path in outside.iterdir()] == ["rc"]

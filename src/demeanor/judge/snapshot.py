@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from demeanor.core.trees.atomic_file import write_atomically
 from demeanor.core.values.checks import PromptSnapshot
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.evidence import Evidence
@@ -30,4 +31,4 @@ def write_snapshots(eval: Eval, evidence: Evidence) -> None:  # noqa: A002 - the
         if isinstance(check, PromptSnapshot) and evidence.asked is not None:
             file = check.file_of(subject)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(evidence.asked, "utf-8")
+            write_atomically(file, evidence.asked)

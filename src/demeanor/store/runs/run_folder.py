@@ -384,9 +384,14 @@ def is_call_log(path: Path) -> bool:
 
 
 def write_call_log(source: Path, record: Record) -> Path:
-    """Write the verdict and call chain of a trial to `logs/` beside the eval's source, for evals with `log=True`."""
+    """Write the verdict and call chain of a trial to `logs/` beside the eval's source, for evals with `log=True`.
+
+    A link in a stranger's repository is not followed: the agent has a say in what is written.
+    """
     folder = source.parent / CALL_LOGS
+    if folder.is_symlink():
+        raise StoreError(f"{folder} is a link, and the logs of calls are not written through it\n  → make it a folder")
     folder.mkdir(exist_ok=True)
     path = folder / f"{slug(record.eval)}.{slug(record.subject)}.trial-{record.number}.log"
-    path.write_text(f"{record.verdict.outcome}\n{record.chain}\n", "utf-8")
+    write_atomically(path, f"{record.verdict.outcome}\n{record.chain}\n")
     return path
