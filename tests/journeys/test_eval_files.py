@@ -139,7 +139,10 @@ def good(rig, result):
     [
         ("import not_a_package_xyz", "No module named 'not_a_package_xyz'"),
         ("import os; os.environ['NOT_A_VARIABLE']", "KeyError: 'NOT_A_VARIABLE'"),
-        ("from demeanor import jsonl, eval_test; eval_test(prompt='x', cases=jsonl('absent.jsonl'))", "absent.jsonl"),
+        (
+            "import demeanor as d; d.eval_test(d.USUALLY_PASSES, prompt='x', cases=d.jsonl('absent.jsonl'))(print)",
+            "absent.jsonl",
+        ),
     ],
 )
 def test_evals_that_lack_something_here_do_not_stop_the_others(project: Project, line: str, why: str) -> None:
