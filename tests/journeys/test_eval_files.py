@@ -140,7 +140,7 @@ def good(rig, result):
         ("import not_a_package_xyz", "No module named 'not_a_package_xyz'"),
         ("import os; os.environ['NOT_A_VARIABLE']", "KeyError: 'NOT_A_VARIABLE'"),
         (
-            "import demeanor as d; d.eval_test(d.USUALLY_PASSES, prompt='x', cases=d.jsonl('absent.jsonl'))(print)",
+            GOOD.replace("import ", "import jsonl, ").replace("prompt=", "cases=jsonl('absent.jsonl'), prompt="),
             "absent.jsonl",
         ),
     ],
