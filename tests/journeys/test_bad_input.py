@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.project import Project
 from tests.helpers.versions import Nights
 
-EVAL = "from demeanor import *\n@eval_test(USUALLY_PASSES, {})\ndef e(rig, result): pass\n"
+EVAL = "from demeanor import *\n@eval_test(USUALLY_PASSES, {})\ndef e(rig, result): ...\n"
 SCENARIO = 'prompt = "x"\npolicy = "USUALLY_PASSES"\n'
 
 

@@ -46,6 +46,18 @@ def test_generator_is_refused_with_file_and_line(project: Project, word: str):
     assert "'answers' is a generator" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    "body", ["pass", "print(result)", "rig.workspace['a.txt'].exists", "found = rig.calls", "'it says so'"]
+)
+def test_a_check_without_any_expectation_is_refused_with_file_and_line(project: Project, body: str):
+    """It could never fail. A helper that is called may assert."""
+    project.write(evals__eval_a_py=EVALS.format(check=f"def answers(rig, result):\n    {body}"))
+    refused = project.demeanor("run", "--dry-run")
+    assert (refused.returncode, "the check 'answers' can't fail: it has no assert" in refused.stderr) == (2, True)
+    project.write(evals__eval_a_py=EVALS.format(check="def answers(rig, result):\n    compare(rig)"))
+    assert project.demeanor("run", "--dry-run").returncode == 0
+
+
 @pytest.mark.parametrize("time", ["first", "second"])
 def test_an_assert_of_a_tuple_is_refused_with_file_and_line(project: Project, time: str):
     """It is always true, wherever it stands in the file, and also when the file was read before."""

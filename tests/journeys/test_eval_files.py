@@ -59,8 +59,7 @@ def setup(workspace):
     {}
 
 @eval_test(USUALLY_PASSES, prompt="Write.", setup=setup)
-def check(rig, result):
-    pass
+def check(rig, result): ...
 """
 
 

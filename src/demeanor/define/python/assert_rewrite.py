@@ -33,6 +33,7 @@ _REWRITER = "_pytest.assertion.rewrite"
 _REPLACEMENT = "demeanor.define.python.assert_details"
 _MAX_CACHED = 1000
 _CHECKSUM = 32
+_EXPECTATIONS = (ast.Assert, ast.Return, ast.Raise, ast.With, ast.AsyncWith, ast.Yield, ast.YieldFrom, ast.Await)
 
 
 def compiled(path: Path, source: bytes) -> CodeType:
@@ -49,8 +50,10 @@ def _rewritten(path: Path, source: bytes) -> CodeType:
     from _pytest.assertion import rewrite
 
     tree = ast.parse(source, filename=str(path))
-    for function, _ in decorated_functions(tree):
+    for function, decorator in decorated_functions(tree):
         _refuse_unused_comparison(function, path)
+        if all(keyword.arg not in {None, "snapshot"} for keyword in decorator.keywords):
+            _refuse_without_expectation(function, path)
     _refuse_asserted_tuple(tree, path)
     rewrite.rewrite_asserts(tree, source, str(path), None)
     for node in tree.body:
@@ -74,6 +77,22 @@ def _refuse_unused_comparison(node: ast.AST, path: Path) -> None:
             )
         if not isinstance(child, ast.With | ast.AsyncWith | ast.expr):
             _refuse_unused_comparison(child, path)
+
+
+def _refuse_without_expectation(function: ast.FunctionDef | ast.AsyncFunctionDef, path: Path) -> None:
+    """Refuse a check that can't fail: nothing in it asserts, returns, raises or calls what might. `...` is a stub."""
+    nodes = [node for statement in function.body for node in ast.walk(statement)]
+    if any(isinstance(node, ast.Constant) and node.value is ... for node in nodes):
+        return
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    if any(isinstance(node, _EXPECTATIONS) for node in nodes):
+        return
+    if all(isinstance(called, ast.Name) and called.id == "print" for called in calls):
+        raise BadInput(
+            f"the check {function.name!r} can't fail: it has no assert and returns nothing",
+            where=f"{path}:{function.lineno}",
+            remedy="write what must be true, such as `assert rig.workspace['notes.txt'].exists`",
+        )
 
 
 def _refuse_asserted_tuple(tree: ast.Module, path: Path) -> None:
