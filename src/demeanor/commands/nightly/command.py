@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from demeanor.cli import load_config, log, run_arguments, run_evals
+from demeanor.cli import load_config, run_arguments, run_evals
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
@@ -35,6 +35,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _keep_changes(args: argparse.Namespace) -> None:
     """Find the changes of pass rates up to this night, where that takes long: its readers need not wait then."""
+    from demeanor.cli import log
     from demeanor.reports.night import kept_shifts, shifts_are_ready
     from demeanor.results import nights_until, open_project_history
 
