@@ -258,6 +258,12 @@ def test_a_version_that_was_just_installed_is_used_or_the_message_says_how(proje
     assert newest in listed()["path"]
     assert "the newest that is installed; the tested version is" in listed()["why"]
     assert f'[agents.codex]\nversion = "{older}"\n' in installed(f"codex@{older}")
+    del env["DEMEANOR_AGENTS"]
+    program = f"{older}/node_modules/.bin/codex"
+    assert "instead" not in installed(f"codex@{older}")
+    told = installed(f"codex@{older}", "--dir", str(tmp_path / "own"))
+    assert f'[agents.codex]\nprogram = "{tmp_path}/own/codex/{program}"\n' in told
+    env["DEMEANOR_AGENTS"] = str(tmp_path / "agents")
     shutil.copytree(tmp_path / "agents/codex" / older, tmp_path / "agents/codex" / CODEX.package.version)
     assert f"also installed: {older}, {newest}" in listed()["why"]
     project.write(demeanor_toml=f'[agents.codex]\nversion = "{older}"\n')

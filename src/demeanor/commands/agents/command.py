@@ -212,11 +212,14 @@ def _how_to_use(recipe: Recipe, agent: RecipeAgent, program: Path, version: str 
     command = f"try it: demeanor run --subject {recipe.name}:scripted"
     if not agent.setup.program or agent.setup.program[-1] == str(program):
         return command
+    used, made = agent.version() or "(version unknown)", version or recipe.package.version
+    in_both = f"/{recipe.name}/{made}/" in agent.setup.program[-1]  # installed in two folders
+    setting = f'program = "{program}"' if in_both else f'version = "{made}"'
     return (
-        f"runs use {recipe.name} {agent.version() or '(version unknown)'} instead: {agent.why}\n"
-        f"  → to use {version or recipe.package.version}, write in demeanor.toml:\n"
+        f"runs use {recipe.name} {used} instead: {agent.why}\n"
+        f"  → to use {made}, write in demeanor.toml:\n"
         f"[agents.{recipe.name}]\n"
-        f'version = "{version or recipe.package.version}"\n'
+        f"{setting}\n"
         f"{command}"
     )
 
