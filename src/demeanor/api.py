@@ -69,9 +69,9 @@ class ResultStore(AbstractContextManager["ResultStore"]):
     def trajectory(self, trial: Mapping[str, Any]) -> tuple[Event, ...]:
         """What happened in a trial, step by step; raises StoreError, with the place, if that can't be reached."""
         past = self._run(trial["run"])
-        wanted = (trial["trial"], trial["attempt"])
+        key = (trial["trial"], trial["attempt"])
         for record in self._records(past, trial["eval"], trial["subject"], attempts=True):
-            if (record.number, record.attempt) == wanted:
+            if (record.number, record.attempt) == key:
                 return read_steps(place_of(past, self._results), record, open_capture_store(self._config))
         raise UnknownName("trial", f"{trial['eval']}/{trial['subject']}/{trial['trial']}", (), where=past.name)
 

@@ -122,13 +122,13 @@ def _paths(table: Table, key: str) -> tuple[FieldPath, ...]:
     return tuple(_path(table, key, path) for path in (paths if isinstance(paths, list) else [paths]))
 
 
-def _path(table: Table, key: str, given: object) -> FieldPath:
+def _path(table: Table, key: str, value: object) -> FieldPath:
     """A path, or a table with `path` and `when`; `failed` needs no path, because its condition is enough."""
-    if isinstance(given, str):
-        return FieldPath(steps=_steps(table, key, given))
-    if not isinstance(given, Mapping):
-        table.fail(key, f"expected a path or a list of paths, found {describe(given)}", _EXAMPLE)
-    inner = table.nested(given, key)
+    if isinstance(value, str):
+        return FieldPath(steps=_steps(table, key, value))
+    if not isinstance(value, Mapping):
+        table.fail(key, f"expected a path or a list of paths, found {describe(value)}", _EXAMPLE)
+    inner = table.nested(value, key)
     path = inner.text("path", required=key != "failed", example='path = "item.name"')
     when = inner.mapping("when")
     inner.finish()

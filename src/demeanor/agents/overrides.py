@@ -98,18 +98,20 @@ def read_overrides(
 
     In the configuration, {project} and paths that begin with a dot are relative to its file.
     """
-    wanted = {key: key in keys for key in KEYS}
-    args = table.texts("args") if wanted["args"] else ()
-    texts = {key: table.strings(key) if wanted[key] else {} for key in ("env", "home_files")}
+    flags = {key: key in keys for key in KEYS}
+    args = table.texts("args") if flags["args"] else ()
+    texts = {key: table.strings(key) if flags[key] else {} for key in ("env", "home_files")}
     if not in_eval:
         args = tuple(project_path(table, in_project(table, word)) for word in args)
-        texts = {key: {name: in_project(table, text) for name, text in found.items()} for key, found in texts.items()}
+        texts = {
+            key: {name: in_project(table, text) for name, text in entries.items()} for key, entries in texts.items()
+        }
     for index, word in enumerate(args):
         check_placeholders(table, f"args[{index}]", word, PLACEHOLDERS)
-    for key, found in texts.items():
-        for name, text in found.items():
+    for key, entries in texts.items():
+        for name, text in entries.items():
             check_placeholders(table, f"{key}.{name}", text, PLACEHOLDERS)
-    servers = read_mcp_servers(table, in_eval=in_eval) if wanted["mcp_servers"] else {}
+    servers = read_mcp_servers(table, in_eval=in_eval) if flags["mcp_servers"] else {}
     for path in texts["home_files"]:
         if problem := path_problem(path):
             table.fail(f"home_files.{path}", problem, "write a path relative to HOME, such as '.config/agent.json'")
@@ -117,10 +119,10 @@ def read_overrides(
         args=args,
         env=texts["env"],
         home_files=texts["home_files"],
-        settings=table.mapping("settings") if wanted["settings"] else {},
+        settings=table.mapping("settings") if flags["settings"] else {},
         mcp_servers=servers,
-        tool_kinds=read_tool_kinds(table) if wanted["tool_kinds"] else {},
-        approval_mode=_mode(table, modes, no_modes) if wanted["approval_mode"] else "",
+        tool_kinds=read_tool_kinds(table) if flags["tool_kinds"] else {},
+        approval_mode=_mode(table, modes, no_modes) if flags["approval_mode"] else "",
     )
 
 

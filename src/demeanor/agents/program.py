@@ -175,11 +175,11 @@ def read_program(table: Table, *, prompt: bool) -> AgentProgram:
     )
 
 
-def read_command(table: Table, key: str, known: Iterable[str]) -> tuple[str, ...]:
+def read_command(table: Table, key: str, names: Iterable[str]) -> tuple[str, ...]:
     """A program and its arguments, in which paths of the project are absolute."""
     words = [in_project(table, word) for word in table.command(key)]
     for index, word in enumerate(words):
-        check_placeholders(table, f"{key}[{index}]", word, (*known, PROJECT))
+        check_placeholders(table, f"{key}[{index}]", word, (*names, PROJECT))
     return project_command(table, words) if words else ()
 
 
@@ -219,11 +219,11 @@ def in_project(table: Table, text: str) -> str:
     return _PLACEHOLDER.sub(lambda match: root if match[1] == PROJECT else match[0], text)
 
 
-def _read_texts(table: Table, kind: str, known: Iterable[str]) -> dict[str, str]:
+def _read_texts(table: Table, kind: str, names: Iterable[str]) -> dict[str, str]:
     """A table of texts with placeholders."""
     texts = {name: in_project(table, text) for name, text in table.strings(kind).items()}
     for name, text in texts.items():
-        check_placeholders(table, f"{kind}.{name}", text, (*known, PROJECT))
+        check_placeholders(table, f"{kind}.{name}", text, (*names, PROJECT))
     return texts
 
 

@@ -96,8 +96,8 @@ def load_function(function: str) -> Callable[[AgentSession], int | None]:
         spec.loader.exec_module(module)
     else:
         module = importlib.import_module(module_name)
-    found: Callable[[AgentSession], int | None] = getattr(module, name)
-    return found
+    host_function: Callable[[AgentSession], int | None] = getattr(module, name)
+    return host_function
 
 
 def main() -> int:

@@ -10,11 +10,11 @@ from typing import Any
 
 def merged(base: Mapping[str, Any], override: Mapping[str, Any]) -> dict[str, Any]:
     """Two tables merged recursively; any other value of `override` replaces that of `base`."""
-    found = dict(base)
+    settings = dict(base)
     for key, value in override.items():
-        old = found.get(key)
-        found[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return found
+        old = settings.get(key)
+        settings[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return settings
 
 
 def json_file(*tables: Mapping[str, Any]) -> bytes:

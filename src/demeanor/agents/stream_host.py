@@ -94,8 +94,8 @@ class StreamHost:
 
     def _ended(self) -> None:
         """The agent's turn has ended: say what could not be said within it, or close its input."""
-        one, self._interrupted = self._interrupted, None
-        said = [one["say"]] if one and one.get("say") else []
+        message, self._interrupted = self._interrupted, None
+        said = [message["say"]] if message and message.get("say") else []
         if not self._answered:
             self._answered = True
             self._steering.answered()
@@ -104,7 +104,7 @@ class StreamHost:
             said += [late["say"]] if late.get("say") else []
         for text in said:
             self._say(text)
-        self._stopped = one is not None and not said
+        self._stopped = message is not None and not said
         if not said and self._agent.stdin is not None:
             with contextlib.suppress(OSError):
                 self._agent.stdin.close()
@@ -113,8 +113,8 @@ class StreamHost:
         usual = self._task["usual_kinds"].get(tool.lower().replace("-", "_"), "other")
         return str(self._task["own_kinds"].get(tool) or usual)
 
-    def _emit(self, one: dict[str, Any], delivery: str) -> None:
-        line = json.dumps({"type": STEERED, "event": steered_event(one, max(self._turn, 1), delivery)})
+    def _emit(self, message: dict[str, Any], delivery: str) -> None:
+        line = json.dumps({"type": STEERED, "event": steered_event(message, max(self._turn, 1), delivery)})
         sys.stdout.buffer.write(line.encode() + b"\n")
         sys.stdout.buffer.flush()
 

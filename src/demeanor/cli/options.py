@@ -256,18 +256,18 @@ def builds_first(args: argparse.Namespace, config: Config) -> bool:
 def request_of(args: argparse.Namespace, **more: Any) -> RunRequest:
     """The request that the shared options and the environment describe; `more` are the command's own fields."""
     options = vars(args)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         field: tuple(options[name]) for name, field in _LISTS.items() if name in options and field not in more
     }
-    given |= {name: options[name] for name in _VALUES if name in options}
+    fields |= {name: options[name] for name in _VALUES if name in options}
     if "budget" in options:
-        given |= {"budget_usd": args.budget.usd, "budget_tokens": args.budget.tokens}
+        fields |= {"budget_usd": args.budget.usd, "budget_tokens": args.budget.tokens}
     from demeanor.core.values.agent import DEBUG_VARIABLE
     from demeanor.core.values.run_request import RunRequest
 
-    given.setdefault("kind", "ci" if os.environ.get("CI") else "local")
-    given["agent_debug"] = bool(os.environ.get(DEBUG_VARIABLE))
-    return RunRequest(**(given | more))
+    fields.setdefault("kind", "ci" if os.environ.get("CI") else "local")
+    fields["agent_debug"] = bool(os.environ.get(DEBUG_VARIABLE))
+    return RunRequest(**(fields | more))
 
 
 def output_format(args: argparse.Namespace) -> str:

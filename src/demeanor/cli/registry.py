@@ -140,10 +140,10 @@ def program_help() -> str:
 
 def command_of(argv: Sequence[str]) -> tuple[str, Sequence[str]]:
     """The command or sub-command that a command line begins with, and the words after it; empty if there is none."""
-    known = COMMANDS if argv[0] in COMMANDS else plugin_commands()
+    commands = COMMANDS if argv[0] in COMMANDS else plugin_commands()
     for number in (2, 1):
         name = " ".join(argv[:number])
-        if len(argv) >= number and name in known:
+        if len(argv) >= number and name in commands:
             return name, argv[number:]
     return "", argv
 

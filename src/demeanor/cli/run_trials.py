@@ -187,23 +187,23 @@ def _print(report: RunReport, *, as_json: bool) -> None:
         print(terminal_report(report, screen_of(sys.stdout)), end="")
 
 
-def _cassettes(given: str | None, config: Config, option: str, *, must_exist: bool) -> str | None:
+def _cassettes(value: str | None, config: Config, option: str, *, must_exist: bool) -> str | None:
     """The folder that an option names; raises BadInput if it took a path of evals by mistake."""
-    if given is None:
+    if value is None:
         return None
-    folder = Path(given).resolve() if given else config.root / config.cassettes
+    folder = Path(value).resolve() if value else config.root / config.cassettes
     remedy = f"put the paths of evals first (demeanor run PATH {option}), or write {option}=DIR"
     if folder.exists() and not folder.is_dir():
-        raise BadInput("is not a folder of cassettes", where=given or folder, key=option, remedy=remedy)
-    if given and (any(folder.glob("*.py")) or (folder / "scenario.toml").is_file()):
-        raise BadInput("is a folder of evals, not of cassettes", where=given, key=option, remedy=remedy)
+        raise BadInput("is not a folder of cassettes", where=value or folder, key=option, remedy=remedy)
+    if value and (any(folder.glob("*.py")) or (folder / "scenario.toml").is_file()):
+        raise BadInput("is a folder of evals, not of cassettes", where=value, key=option, remedy=remedy)
     if must_exist and not folder.is_dir():
         raise BadInput(
             "there is no such folder", where=folder, key=option, remedy="record first: demeanor run --record"
         )
     if not must_exist and not can_be_written(folder):
         remedy = f"give a folder that you can write to: {option}=DIR"
-        raise BadInput("no cassette can be written here", where=given or folder, key=option, remedy=remedy)
+        raise BadInput("no cassette can be written here", where=value or folder, key=option, remedy=remedy)
     return str(folder)
 
 

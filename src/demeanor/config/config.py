@@ -202,10 +202,10 @@ class Config:
 
     def tables(self, kind: Literal["agents", "models", "providers"], *, unbuilt: bool = False) -> dict[str, Table]:
         """The tables `[kind.NAME]` by name; `unbuilt` as for a table."""
-        found: Mapping[str, Mapping[str, Any]] = getattr(self, kind)
+        tables: Mapping[str, Mapping[str, Any]] = getattr(self, kind)
         return {
             name: Table(data, where=self.where, prefix=f"{kind}.{name}.", unbuilt=unbuilt)
-            for name, data in found.items()
+            for name, data in tables.items()
         }
 
 
@@ -305,11 +305,11 @@ def read_settings(table: Table, path: Path) -> Config:
 
 
 def _tables(table: Table, key: str) -> dict[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
+    tables: dict[str, Mapping[str, Any]] = {}
     for name, value in table.mapping(key).items():
         if not isinstance(value, dict):
             table.fail(f"{key}.{name}", "expected a table", f"write [{key}.{name}] above its keys")
         if key == "agents" and (":" in name or not name.strip()):
             table.fail(f"{key}.{name}", "a name must not contain a colon", "subjects are written agent:model")
-        found[name] = value
-    return found
+        tables[name] = value
+    return tables

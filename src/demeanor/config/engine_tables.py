@@ -14,11 +14,11 @@ ENGINES = "demeanor.engines"
 
 def read_engine_tables(table: Table) -> dict[str, Mapping[str, Any]]:
     """The tables that have the name of an engine, each checked by it. An engine is loaded only if it has a table."""
-    found: dict[str, Mapping[str, Any]] = {}
+    tables: dict[str, Mapping[str, Any]] = {}
     for point in installed(ENGINES) if table.unread else ():
         own = table.table(point.name)
         if own is not None:
             loaded(point).read_config(own)
             own.finish()
-            found[point.name] = own.data
-    return found
+            tables[point.name] = own.data
+    return tables

@@ -67,7 +67,7 @@ def read_fix_rules(table: Table | None) -> FixRules:
         return FixRules()
     default = FixRules()
     wire_trials = table.whole("wire_trials", least=0, most=100)
-    found = FixRules(
+    rules = FixRules(
         fixer=table.text("fixer"),
         allowed=table.texts("allowed"),
         evals=table.flag("evals"),
@@ -81,11 +81,11 @@ def read_fix_rules(table: Table | None) -> FixRules:
         budget_usd=table.number("budget_usd", least=0),
         budget_tokens=table.whole("budget_tokens", least=1),
     )
-    for index, pattern in enumerate(found.allowed):
+    for index, pattern in enumerate(rules.allowed):
         if pattern.startswith("/") or ".." in pattern.split("/"):
             table.fail(f"allowed[{index}]", f"{pattern!r} is outside the repository", 'for example: "prompts/**"')
     table.finish()
-    return found
+    return rules
 
 
 def _guard(table: Table) -> Guard:

@@ -166,19 +166,19 @@ class Table:
 
     def mapping(self, key: str) -> dict[str, Any]:
         """A table whose values are not checked; empty if the key is absent."""
-        found: dict[Any, Any] = self.take(key, dict, {}) or {}
-        for name in found:
+        data: dict[Any, Any] = self.take(key, dict, {}) or {}
+        for name in data:
             if not isinstance(name, str):
                 self.fail(key, f"expected strings as keys, found {describe(name)}")
-        return dict(found)
+        return dict(data)
 
     def strings(self, key: str) -> dict[str, str]:
         """A table of strings; empty if the key is absent."""
-        found = self.mapping(key)
-        for name, value in found.items():
+        texts = self.mapping(key)
+        for name, value in texts.items():
             if not isinstance(value, str):
                 self.fail(f"{key}.{name}", f"expected a string, found {describe(value)}")
-        return found
+        return texts
 
     def table(self, key: str) -> Table | None:
         """A nested table; None if the key is absent."""
@@ -190,9 +190,9 @@ class Table:
         own = self.table(key)
         if own is None:
             return {}
-        found = {name: read(table) for name in self.mapping(key) if (table := own.table(name)) is not None}
+        tables = {name: read(table) for name in self.mapping(key) if (table := own.table(name)) is not None}
         own.finish()
-        return found
+        return tables
 
     def section(self, key: str) -> Table:
         """A nested table, empty if the key is absent, for a `with` block. At its end unknown keys are rejected."""

@@ -129,22 +129,22 @@ class ReplayRules:
 def read_budgets(table: Table) -> dict[str, Limit]:
     """The table `[budgets]`, by scope."""
     budgets = table.table("budgets")
-    found = {}
+    limits = {}
     for scope in SCOPES:
         limit = budgets.table(scope) if budgets else None
         if limit:
-            found[scope] = Limit(usd=limit.number("usd", least=0), tokens=limit.whole("tokens", least=1))
+            limits[scope] = Limit(usd=limit.number("usd", least=0), tokens=limit.whole("tokens", least=1))
             limit.finish()
     if budgets:
         budgets.finish()
-    return found
+    return limits
 
 
 def read_limits(table: Table) -> tuple[Ceilings, GatewayLimits]:
     """The table `[limits]`: for the sandbox and for the gateway."""
     with table.section("limits") as limits:
         default = Ceilings()
-        found = Ceilings(
+        ceilings = Ceilings(
             processes=limits.whole("processes", least=8) or default.processes,
             disk=limits.size("disk", default.disk),
             files=limits.whole("files", least=100) or default.files,
@@ -156,7 +156,7 @@ def read_limits(table: Table) -> tuple[Ceilings, GatewayLimits]:
             response=limits.size("response", GatewayLimits().response),
             connections=limits.whole("connections", least=1) or GatewayLimits().connections,
         )
-        return found, requests
+        return ceilings, requests
 
 
 def read_nightly(table: Table) -> NightRules:
@@ -220,9 +220,9 @@ def read_build(table: Table) -> BuildRules:
     command = own.command("command")
     if not command:
         own.fail("command", "is required", 'for example: command = ["make", "build"]')
-    found = BuildRules(command=command, timeout=own.number("timeout", least=1) or BuildRules().timeout)
+    rules = BuildRules(command=command, timeout=own.number("timeout", least=1) or BuildRules().timeout)
     own.finish()
-    return found
+    return rules
 
 
 def read_replay(table: Table) -> ReplayRules:

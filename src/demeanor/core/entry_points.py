@@ -64,8 +64,10 @@ def _ours(folders: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     if any(os.path.isfile(folder) for folder in folders):  # an archive, which only importlib.metadata can read
         from importlib.metadata import distributions
 
-        known = (point for package in distributions() for point in package.entry_points)
-        points = [EntryPoint(one.group, one.name, one.value) for one in known if one.group.startswith(_OURS)]
+        installed = (point for package in distributions() for point in package.entry_points)
+        points = [
+            EntryPoint(point.group, point.name, point.value) for point in installed if point.group.startswith(_OURS)
+        ]
     else:
         points = [point for folder in folders for text in _texts(folder) for point in _points(text)]
     return tuple(dict.fromkeys(points))

@@ -49,5 +49,5 @@ def signals_deferred() -> Iterator[None]:
     finally:
         for number, handler in handled.items():
             signal.signal(number, handler)
-        for one in received[:1]:
-            signal.raise_signal(one)
+        for first in received[:1]:
+            signal.raise_signal(first)

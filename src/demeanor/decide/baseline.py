@@ -51,9 +51,9 @@ def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, began: str | None =
     """
     nights_judged = [cell for cell in cells if cell.kind == "nightly" and cell.judged]
     same = [cell for cell in nights_judged if not eval_hash or cell.eval_hash in {"", eval_hash}]
-    found = sorted(same, key=lambda cell: (cell.started, cell.run))
-    first = next((index for index, cell in enumerate(found) if cell.run == began), 0)
-    latest = since_new_model(found[first:])[-NIGHTS:]
+    by_age = sorted(same, key=lambda cell: (cell.started, cell.run))
+    first = next((index for index, cell in enumerate(by_age) if cell.run == began), 0)
+    latest = since_new_model(by_age[first:])[-NIGHTS:]
     if not latest:
         return None
     passed, failed = count(latest)
@@ -62,7 +62,7 @@ def baseline_of(cells: Iterable[RunCell], *, eval_hash: str, began: str | None =
         failed=failed,
         nights=len(latest),
         fingerprints=fingerprints(latest),
-        left_out=len(found[-NIGHTS:]) - len(latest),
+        left_out=len(by_age[-NIGHTS:]) - len(latest),
     )
 
 

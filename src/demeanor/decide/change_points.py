@@ -110,10 +110,10 @@ def _history(
 
 
 def _by_night(cells: Iterable[RunCell]) -> dict[str, list[RunCell]]:
-    found: dict[str, list[RunCell]] = {}
+    nights: dict[str, list[RunCell]] = {}
     for cell in cells:
-        found.setdefault(cell.run, []).append(cell)
-    return found
+        nights.setdefault(cell.run, []).append(cell)
+    return nights
 
 
 def _score(cells: Iterable[RunCell]) -> tuple[int, int]:

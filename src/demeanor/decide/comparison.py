@@ -296,7 +296,9 @@ def compare(
     counted = {key: score for key, score in scores.items() if key not in known_bad}
     suite = suite_shift(counted, worth)
     return Comparison(
-        evals=tuple(sorted(evals, key=lambda one: (_ORDER.index(one.outcome), one.p_value, one.eval, one.subject))),
+        evals=tuple(
+            sorted(evals, key=lambda item: (_ORDER.index(item.outcome), item.p_value, item.eval, item.subject))
+        ),
         suite=suite,
         known_bad=suite_shift({key: score for key, score in scores.items() if key in known_bad}, worth),
         incomparable=tuple(left_out),
@@ -359,11 +361,13 @@ def _trials_needed(suite: Shift | None, scores: Sequence[tuple[Counts, Counts]],
     return planned if planned > tried else max(2 * tried, ceil(tried * (width * reach) ** 2))
 
 
-def _adjusted_apart(found: Mapping[Key, float], known_bad: Collection[Key]) -> dict[Key, float]:
+def _adjusted_apart(differences: Mapping[Key, float], known_bad: Collection[Key]) -> dict[Key, float]:
     """The adjusted p-values; those of USUALLY_FAILS, which never reject, do not affect the others."""
-    families = [[key for key in found if (key in known_bad) is apart] for apart in (False, True)]
+    families = [[key for key in differences if (key in known_bad) is apart] for apart in (False, True)]
     return {
-        key: value for keys in families for key, value in zip(keys, adjusted([found[key] for key in keys]), strict=True)
+        key: value
+        for keys in families
+        for key, value in zip(keys, adjusted([differences[key] for key in keys]), strict=True)
     }
 
 
@@ -445,10 +449,10 @@ def _outcome(
 
 
 def _grouped(cells: Iterable[RunCell], *, crossed: bool) -> Mapping[Key, list[RunCell]]:
-    found: dict[Key, list[RunCell]] = {}
+    groups: dict[Key, list[RunCell]] = {}
     for cell in cells:
-        found.setdefault((cell.eval, "" if crossed else cell.subject), []).append(cell)
-    return found
+        groups.setdefault((cell.eval, "" if crossed else cell.subject), []).append(cell)
+    return groups
 
 
 def _why_not(base: Sequence[RunCell], new: Sequence[RunCell]) -> str | None:
@@ -466,10 +470,10 @@ def _why_not(base: Sequence[RunCell], new: Sequence[RunCell]) -> str | None:
 
 
 def _notes(base: Sequence[RunCell], new: Sequence[RunCell]) -> tuple[str, ...]:
-    found = ((side, fingerprints(cells)) for side, cells in (("base", base), ("new side", new)))
+    prints_of = ((side, fingerprints(cells)) for side, cells in (("base", base), ("new side", new)))
     return tuple(
         f"the {side} combines {len(prints)} versions of the subject (◆), with fingerprints {', '.join(prints)}"
-        for side, prints in found
+        for side, prints in prints_of
         if len(prints) > 1
     )
 
@@ -496,8 +500,8 @@ def suite_shift(scores: Scores, worth: Mapping[Key, Worth] | None = None) -> Shi
     return _difference(_mean_rate(a), _mean_rate(b), interval, len(strata))
 
 
-def _difference(before: float, after: float, found: Difference | Interval | None, evals: int) -> Shift:
-    low, high = (found.low, found.high) if found else (None, None)
+def _difference(before: float, after: float, difference: Difference | Interval | None, evals: int) -> Shift:
+    low, high = (difference.low, difference.high) if difference else (None, None)
     return Shift(base=before, new=after, value=after - before, low=low, high=high, evals=evals)
 
 
@@ -529,15 +533,15 @@ def usage_shifts(pairs: Pairs) -> UsageShifts:
 
 def _shift(pairs: Pairs, of: Callable[[RunCell], float | None]) -> Shift | None:
     """The paired difference over the evals whose number is known on both sides."""
-    known: dict[str, list[tuple[float, float]]] = {}
+    rates_by_eval: dict[str, list[tuple[float, float]]] = {}
     for (name, _), (base, new) in pairs.items():
         before, after = _per_trial(base, of), _per_trial(new, of)
         if before is not None and after is not None:
-            known.setdefault(name, []).append((before, after))
-    if not known:
+            rates_by_eval.setdefault(name, []).append((before, after))
+    if not rates_by_eval:
         return None
-    a, b = ([fsum(pair[side] for pair in strata) / len(strata) for strata in known.values()] for side in (0, 1))
-    return _difference(fsum(a) / len(a), fsum(b) / len(b), paired_difference(a, b), len(known))
+    a, b = ([fsum(pair[side] for pair in strata) / len(strata) for strata in rates_by_eval.values()] for side in (0, 1))
+    return _difference(fsum(a) / len(a), fsum(b) / len(b), paired_difference(a, b), len(rates_by_eval))
 
 
 def _per_trial(cells: Sequence[RunCell], of: Callable[[RunCell], float | None]) -> float | None:

@@ -24,13 +24,13 @@ def nights_of(cells: Iterable[RunCell]) -> list[RunId]:
 
 def by_eval(cells: Iterable[RunCell]) -> dict[str, dict[str, ByRun]]:
     """Nightly cells: eval → subject → night → cells."""
-    found: dict[str, dict[str, dict[str, tuple[RunCell, ...]]]] = {}
+    by_name: dict[str, dict[str, dict[str, tuple[RunCell, ...]]]] = {}
     for cell in cells:
         if cell.kind == "nightly":
-            runs = found.setdefault(cell.eval, {}).setdefault(cell.subject, {})
+            runs = by_name.setdefault(cell.eval, {}).setdefault(cell.subject, {})
             earlier = runs.get(cell.run)
             runs[cell.run] = (cell,) if earlier is None else (*earlier, cell)
-    return {name: dict(subjects) for name, subjects in found.items()}
+    return {name: dict(subjects) for name, subjects in by_name.items()}
 
 
 def count(cells: Iterable[RunCell]) -> tuple[int, int]:
@@ -44,8 +44,8 @@ def count(cells: Iterable[RunCell]) -> tuple[int, int]:
 
 def fingerprints(cells: Iterable[RunCell]) -> tuple[str, ...]:
     """The fingerprints of judged cells in order of appearance; a cell with several has them as `a + b`."""
-    known = (cell.fingerprint.split(" + ") for cell in cells if cell.fingerprint and cell.judged)
-    return tuple(dict.fromkeys(one for several in known for one in several))
+    versions = (cell.fingerprint.split(" + ") for cell in cells if cell.fingerprint and cell.judged)
+    return tuple(dict.fromkeys(version for several in versions for version in several))
 
 
 def since_new_model(cells: Sequence[RunCell]) -> tuple[RunCell, ...]:

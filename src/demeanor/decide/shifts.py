@@ -116,7 +116,7 @@ def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift,
     correlation = correlation_of(cells).value
     for cell in cells:
         by_eval.setdefault(cell.eval, []).append(cell)
-    found = []
+    shifts = []
     for name, own in by_eval.items():
         present = {cell.subject for cell in own if cell.run == tonight and cell.judged}
         if not present or not may_have_changed(own):
@@ -124,14 +124,16 @@ def latest_shifts(cells: Iterable[RunCell], tonight: str) -> tuple[NoticedShift,
         for subject, course in rate_histories(own, correlation).items():
             last = course.points[-1] if course.points else None
             if last is not None and subject in present:
-                found.append(NoticedShift(noticed=last.noticed, shift=_shift(name, subject, last, own)))
-    return tuple(found)
+                shifts.append(NoticedShift(noticed=last.noticed, shift=_shift(name, subject, last, own)))
+    return tuple(shifts)
 
 
-def shifts_within(found: Iterable[NoticedShift], shown: Set[str]) -> tuple[RateShift, ...]:
+def shifts_within(noticed: Iterable[NoticedShift], shown: Set[str]) -> tuple[RateShift, ...]:
     """The changes to show, the largest first: a fall until a rise follows, a rise if a shown night saw it."""
-    seen = [one.shift for one in found if one.shift.fell or shown & {one.noticed, one.shift.first_after.name}]
-    return tuple(sorted(seen, key=lambda one: (-abs(one.after.value - one.before.value), one.eval, one.subject)))
+    seen = [item.shift for item in noticed if item.shift.fell or shown & {item.noticed, item.shift.first_after.name}]
+    return tuple(
+        sorted(seen, key=lambda shift: (-abs(shift.after.value - shift.before.value), shift.eval, shift.subject))
+    )
 
 
 def may_have_changed(cells: Iterable[RunCell]) -> bool:

@@ -101,9 +101,9 @@ def parametrized_cases(function: Any, table: Table) -> tuple[EvalCase, ...]:
     axes = [(EvalCase("", {}),)] if not marks else [_of_mark(mark, table) for mark in marks]
     combined = [
         EvalCase(
-            "-".join(one.id for one in several if one.id),
-            {name: value for one in several for name, value in one.fields.items()},
-            tuple(mark for one in several for mark in one.marks),
+            "-".join(case.id for case in several if case.id),
+            {name: value for case in several for name, value in case.fields.items()},
+            tuple(mark for case in several for mark in case.marks),
         )
         for several in itertools.product(*axes)
     ]
@@ -154,9 +154,9 @@ def arguments(function: Callable[..., Any], positional: int, fields: Fields) -> 
 
 def bind(function: Any, positional: int, fields: Fields) -> Any:
     """The function with the fields that it takes by name already given."""
-    if not callable(function) or not (found := arguments(function, positional, fields)):
+    if not callable(function) or not (values := arguments(function, positional, fields)):
         return function
-    bound = functools.update_wrapper(functools.partial(function, **found), function)
+    bound = functools.update_wrapper(functools.partial(function, **values), function)
     del bound.__wrapped__  # its signature would be that of the function
     return bound
 
@@ -247,20 +247,20 @@ def _of_mark(mark: Any, table: Table) -> tuple[EvalCase, ...]:
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     ids = ids if callable(ids) or ids is None else list(ids)
     cases = []
-    for number, one in enumerate(marked["argvalues"]):
-        is_param = hasattr(one, "marks")  # pytest.param(…)
-        row = one.values if is_param else one
+    for number, value_set in enumerate(marked["argvalues"]):
+        is_param = hasattr(value_set, "marks")  # pytest.param(…)
+        row = value_set.values if is_param else value_set
         values = [row] if len(names) == 1 and not is_param else list(row)
         if len(values) != len(names):
             table.fail("parametrize", f"{len(names)} names, but {len(values)} values: {values!r}")
-        own = getattr(one, "id", None) if is_param else None
+        own = getattr(value_set, "id", None) if is_param else None
         if own is None and callable(ids):
             shown = [ids(value) for value in values]
             own = "-".join(map(str, shown)) if None not in shown else None
         elif own is None and ids is not None:
             own = ids[number]
         case = _pytest_id(values) if own is None else str(own)
-        marks = tuple(getattr(mark, "mark", mark) for mark in one.marks) if is_param else ()
+        marks = tuple(getattr(mark, "mark", mark) for mark in value_set.marks) if is_param else ()
         cases.append(EvalCase(case, dict(zip(names, values, strict=True)), marks))
     return tuple(cases)
 

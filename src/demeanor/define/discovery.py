@@ -35,34 +35,34 @@ def discover(paths: Sequence[Path | str], *, unusable: list[BadInput] | None = N
 
     Where other evals can be used, those that lack something on this machine are added to `unusable`, if that is there.
     """
-    found: dict[object, Eval] = {}
+    by_origin: dict[object, Eval] = {}
     seen: dict[Path, tuple[Eval, ...]] = {}
     problems: list[BadInput] = []
-    for given in paths:
-        path, _, name = str(given).partition("::")
+    for argument in paths:
+        path, _, name = str(argument).partition("::")
         evals: list[Eval] = []
         for place in _places(Path(path)):
             evals.extend(_read_or_note(place, seen, problems))
         if name and not problems:
             evals = _chosen(evals, name, Path(path))
         for eval_ in evals:
-            _add(eval_, found)
-    if unusable is not None and found and all(isinstance(problem, Unusable) for problem in problems):
+            _add(eval_, by_origin)
+    if unusable is not None and by_origin and all(isinstance(problem, Unusable) for problem in problems):
         unusable += problems
         problems = []
     if problems:
         raise all_of(problems)
-    for given in paths:
-        _reject_misnamed(Path(str(given).partition("::")[0]), found.values())
-    return unique_names(found.values())
+    for argument in paths:
+        _reject_misnamed(Path(str(argument).partition("::")[0]), by_origin.values())
+    return unique_names(by_origin.values())
 
 
-def _add(eval_: Eval, found: dict[object, Eval]) -> None:
+def _add(eval_: Eval, by_origin: dict[object, Eval]) -> None:
     """Add an eval that is not there yet. A source may read the same task in several ways, each with tags of its own."""
     key = id(eval_) if eval_.task is None else (eval_.source.path.resolve(), eval_.name)
-    collected = found.setdefault(key, eval_)
+    collected = by_origin.setdefault(key, eval_)
     if collected is not eval_:
-        found[key] = replace(collected, tags=tuple(dict.fromkeys((*collected.tags, *eval_.tags))))
+        by_origin[key] = replace(collected, tags=tuple(dict.fromkeys((*collected.tags, *eval_.tags))))
 
 
 def all_of(problems: Sequence[BadInput]) -> BadInput:
@@ -119,11 +119,11 @@ def _is_eval_folder(folder: Path) -> bool:
     return (folder / SCENARIO).is_file() or looks_like_cline(folder) or source_of(folder) is not None
 
 
-def _reject_misnamed(path: Path, found: Iterable[Eval]) -> None:
+def _reject_misnamed(path: Path, every: Iterable[Eval]) -> None:
     """Raise BadInput if a file below a folder defines an eval that was not collected because of the file's name."""
     if not path.is_dir():
         return
-    evals = tuple(found)
+    evals = tuple(every)
     files = {file: file.resolve() for file in {eval_.source.path for eval_ in evals}}
     collected = {(files[eval_.source.path], eval_.source.line) for eval_ in evals}
     for file in _other_python_files(path):

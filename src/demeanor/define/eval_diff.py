@@ -89,13 +89,13 @@ def edits(
 
 
 def _without_moved(
-    found: Mapping[str, Edit],
+    edits: Mapping[str, Edit],
     evals: Iterable[Eval],
     places: Mapping[str, str],
     moved: Callable[[str, Eval], dict[str, Edit]],
 ) -> dict[str, Edit]:
     """The edits, in which an eval that was elsewhere at the commit is not new."""
-    kept = dict(found)
+    kept = dict(edits)
     for eval_ in evals:
         if kept.get(eval_.name) == "new" and not eval_.cases_of and (old := places.get(eval_.name)):
             del kept[eval_.name]
@@ -128,8 +128,8 @@ def _case_files(changed: Iterable[str], evals: Sequence[Eval], top: Path) -> lis
 def _scope(paths: Sequence[str | Path], top: Path) -> list[str]:
     """The paths relative to the repository's top, folders with a slash at the end; `::name` is ignored."""
     files = []
-    for given in paths:
-        path = Path(str(given).partition("::")[0]).resolve()
+    for argument in paths:
+        path = Path(str(argument).partition("::")[0]).resolve()
         if path.is_relative_to(top):
             place = path.relative_to(top).as_posix()
             files.append("" if place == "." else f"{place}/")

@@ -50,18 +50,18 @@ _ANSWERS: Schema = {"anyOf": [_ANSWER, {"type": "array", "minItems": 1, "items":
 _BEHAVIOURS: Schema = {"anyOf": [{"$ref": "#/$defs/act"}, {"type": "array", "items": {"$ref": "#/$defs/act"}}]}
 
 
-def build_eval(table: Table, found: dict[str, Any], *, source: Source) -> Eval:
-    """The eval that the fields `found` in `table` describe."""
+def build_eval(table: Table, values: dict[str, Any], *, source: Source) -> Eval:
+    """The eval that the fields `values` in `table` describe."""
     for key in ("case", "cases"):  # the eval is one of them already, see cases.py
-        found.pop(key, None)
-    found["prompts"] = _all_prompts(table, found.pop("prompt", None), found.get("prompts"), found.get("user"))
-    found["checks"] = (*found.get("checks", ()), *found.pop("judge", ()))
-    found["keep_home"] = (*found.get("keep_home", ()), *kept_for(found["checks"]))
-    if start := found.get("start"):
-        found["start"] = replace(start, file=str(prefix_file(source.path, start.name)))
+        values.pop(key, None)
+    values["prompts"] = _all_prompts(table, values.pop("prompt", None), values.get("prompts"), values.get("user"))
+    values["checks"] = (*values.get("checks", ()), *values.pop("judge", ()))
+    values["keep_home"] = (*values.get("keep_home", ()), *kept_for(values["checks"]))
+    if start := values.get("start"):
+        values["start"] = replace(start, file=str(prefix_file(source.path, start.name)))
     in_scenario = {field.name for field in fields(Scenario)}
-    scenario = Scenario(**{name: value for name, value in found.items() if name in in_scenario})
-    rest = {name: value for name, value in found.items() if name not in in_scenario}
+    scenario = Scenario(**{name: value for name, value in values.items() if name in in_scenario})
+    rest = {name: value for name, value in values.items() if name not in in_scenario}
     return Eval(scenario=scenario, source=source, **rest)
 
 

@@ -48,12 +48,12 @@ def _from_fields(table: Table, fields: Mapping[str, Any]) -> McpServer:
 
 
 def _fixture(table: Table, tools: Mapping[str, Any], transport: Transport) -> Fixture:
-    found = {}
+    fixture_tools = {}
     for name, value in tools.items():
         nested = table.nested(value, f"tools.{name}")
-        found[name] = FixtureTool(**read_fields(nested, TOOL_FIELDS))
+        fixture_tools[name] = FixtureTool(**read_fields(nested, TOOL_FIELDS))
     try:
-        return Fixture(found, transport=transport)
+        return Fixture(fixture_tools, transport=transport)
     except ValueError as error:
         table.fail("tools", str(error))
 
@@ -61,7 +61,7 @@ def _fixture(table: Table, tools: Mapping[str, Any], transport: Transport) -> Fi
 def _replies(table: Table, key: str) -> tuple[Reply, ...]:
     value = table.anything(key)
     several = value if isinstance(value, list | tuple) else [value]
-    return tuple(_reply(table, f"{key}[{index}]", one) for index, one in enumerate(several))
+    return tuple(_reply(table, f"{key}[{index}]", reply) for index, reply in enumerate(several))
 
 
 def _reply(table: Table, key: str, value: Any) -> Reply:

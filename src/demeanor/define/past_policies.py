@@ -65,20 +65,20 @@ def policy_history(evals: Iterable[Eval], root: Path, *, base: str | None = None
     except GitError as error:
         return PolicyHistory(base=None, problem=f"{root} is not in a git repository: {error}")
     try:
-        wanted = base or fork_point(top)
+        commit_name = base or fork_point(top)
     except GitError as error:
         return PolicyHistory(base=None, problem=str(error))
     try:
-        commit = git(top, "rev-parse", "--verify", f"{wanted}^{{commit}}").strip()
+        commit = git(top, "rev-parse", "--verify", f"{commit_name}^{{commit}}").strip()
     except GitError:
-        return PolicyHistory(base=None, problem=missing_commit(top, wanted))
+        return PolicyHistory(base=None, problem=missing_commit(top, commit_name))
     then = policies_at(top, commit)
-    found = [
+    policy_changes = [
         PolicyChange(eval=eval_, before=then.get(eval_.name))
         for eval_ in evals
         if _policy_now(eval_) is ALWAYS_PASSES and then.get(eval_.name) is not ALWAYS_PASSES
     ]
-    return PolicyHistory(base=commit, changes=tuple(found))
+    return PolicyHistory(base=commit, changes=tuple(policy_changes))
 
 
 def _policy_now(eval_: Eval) -> Policy | None:

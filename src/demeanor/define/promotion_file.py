@@ -24,7 +24,7 @@ def read_promotions(root: Path) -> dict[str, Mapping[str, Any]]:
         return {}
     except (OSError, ValueError) as error:
         raise BadInput(f"can't be read: {error}", where=path, remedy="restore it from git") from None
-    if not isinstance(data, dict) or not all(isinstance(one, dict) for one in data.values()):
+    if not isinstance(data, dict) or not all(isinstance(entry, dict) for entry in data.values()):
         raise BadInput("expected a table for each eval", where=path, remedy="restore it from git")
     return data
 

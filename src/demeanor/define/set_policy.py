@@ -27,7 +27,7 @@ from demeanor.define.folder.toml_folder import SCENARIO
 from demeanor.define.sources import policy_tables
 
 _BY_HAND = "change the policy by hand and mention it in the commit message"
-_KNOWN = {one.value for one in Policy}
+_KNOWN = {policy.value for policy in Policy}
 _BOM = b"\xef\xbb\xbf"
 
 Splice = tuple[int, int, str]

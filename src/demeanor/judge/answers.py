@@ -112,8 +112,8 @@ def ask_user_here(evidence: Evidence, eval: Eval, run_command: RunCommand) -> Ch
         return CheckAnswer(check=name, crash=f"crashed: {crash(error)}")
     if said is None or (isinstance(said, str) and said.strip()):
         return CheckAnswer(check=name, said=said)
-    found = f"returned {one_line(repr(said), width=100)}: return a text, or None to end the conversation"
-    return CheckAnswer(check=name, crash=found)
+    trouble = f"returned {one_line(repr(said), width=100)}: return a text, or None to end the conversation"
+    return CheckAnswer(check=name, crash=trouble)
 
 
 def blame_here(rehearsals: Rehearsals) -> FindBlame:

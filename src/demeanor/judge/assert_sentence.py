@@ -58,11 +58,11 @@ def _sentence(first: str, steps: list[str], asked: AskedCalls) -> str | None:
     step = in_one_turn or (_COUNT.match(steps[0]) if number and steps else None)
     if number is None or step is None or step[1] != number[1]:
         return None
-    wanted = asked.title.replace("calls", "call", 1) if number[3] == "1" else asked.title
+    title = asked.title.replace("calls", "call", 1) if number[3] == "1" else asked.title
     if in_one_turn:
-        wanted += " in one turn"
-    found = f"{number[1]}: {asked.members}" if asked.members != "none" else "none"
-    return f"expected {_WORDS[number[2]]} {number[3]} {wanted}, found {found}"
+        title += " in one turn"
+    others = f"{number[1]}: {asked.members}" if asked.members != "none" else "none"
+    return f"expected {_WORDS[number[2]]} {number[3]} {title}, found {others}"
 
 
 def _shortened(lines: list[str]) -> list[str]:

@@ -20,42 +20,42 @@ def background_errors() -> Iterator[None]:
 
     Threads that the block started and did not join are waited for, as Python does before it exits.
     """
-    found: list[BaseException] = []
-    before, known = threading.excepthook, set(threading.enumerate())
+    errors: list[BaseException] = []
+    before, threads = threading.excepthook, set(threading.enumerate())
 
     def in_thread(args: threading.ExceptHookArgs) -> None:
         if args.exc_value is not None and not isinstance(args.exc_value, SystemExit):
-            found.append(args.exc_value)
+            errors.append(args.exc_value)
 
     threading.excepthook = in_thread
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("always", message=_NOT_AWAITED, category=RuntimeWarning)
-            _collect_warnings(found)
+            _collect_warnings(errors)
             yield
-            _join(known)
+            _join(threads)
     finally:
         threading.excepthook = before
-    if found:
-        raise found[0]
+    if errors:
+        raise errors[0]
 
 
-def _join(known: set[threading.Thread]) -> None:
-    """Wait for all threads but the `known` ones. Daemons are not waited for, nor are threads of an executor, which wait
+def _join(older: set[threading.Thread]) -> None:
+    """Wait for all threads but the `older` ones. Daemons are not waited for, nor are threads of an executor, which wait
     for more work until they are told to end."""
-    for thread in set(threading.enumerate()) - known:
+    for thread in set(threading.enumerate()) - older:
         if not thread.daemon and thread not in _threads_queues:
             thread.join()
 
 
-def _collect_warnings(found: list[BaseException]) -> None:
+def _collect_warnings(errors: list[BaseException]) -> None:
     """Turn warnings about coroutines into errors; others are shown as before. `catch_warnings` undoes it."""
     show = warnings.showwarning
 
     def collect(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         text = str(message)
         if category is RuntimeWarning and text.startswith("coroutine ") and "was never awaited" in text:
-            found.append(TypeError(f"{text.splitlines()[0]}, so nothing in it was run: write `await`"))
+            errors.append(TypeError(f"{text.splitlines()[0]}, so nothing in it was run: write `await`"))
         else:
             show(message, category, *rest, **more)
 
@@ -65,7 +65,7 @@ def _collect_warnings(found: list[BaseException]) -> None:
 def run_to_the_end(awaitable: Awaitable[Any]) -> Any:
     """The result of an awaitable; raises the error of a task that it started and never awaited, or TypeError if such a
     task has not ended."""
-    found: list[BaseException] = []
+    errors: list[BaseException] = []
 
     async def finish() -> Any:
         asyncio.get_running_loop().set_exception_handler(collect)
@@ -74,18 +74,18 @@ def run_to_the_end(awaitable: Awaitable[Any]) -> Any:
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             if not task.cancelling():
                 name = getattr(task.get_coro(), "__qualname__", task.get_name())
-                found.append(TypeError(f"task {name!r} had not ended when the check did: write `await`, or cancel it"))
+                errors.append(TypeError(f"task {name!r} had not ended when the check did: write `await`, or cancel it"))
         return result
 
     def collect(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, BaseException):
-            found.append(error)
+            errors.append(error)
         else:
             loop.default_exception_handler(context)
 
     result = asyncio.run(finish())
     gc.collect()  # a task reports its error when it is deleted
-    if found:
-        raise found[0]
+    if errors:
+        raise errors[0]
     return result

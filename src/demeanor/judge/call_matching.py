@@ -34,16 +34,16 @@ def has_kind(call: Called, facts: CallFacts, kinds: Collection[str]) -> Match:
     return f"the effects of {shown_call(call)} are unknown: it {unclear[0].why}" if unclear else False
 
 
-def has_argument(call: Called, facts: CallFacts, kinds: Collection[str] | None, name: str, wanted: Any) -> Match:
+def has_argument(call: Called, facts: CallFacts, kinds: Collection[str] | None, name: str, asked: Any) -> Match:
     """Whether a call has this argument, under any name; `kinds` are those that the view is about."""
     literal = name in call.arguments and name != "path"
-    if literal and _fits(call.arguments[name], wanted):
+    if literal and _fits(call.arguments[name], asked):
         return True
     if name not in MEANINGS:
         return False
-    found = _path(call, facts, kinds, wanted) if name == "path" else _text(call, facts, kinds, name, wanted)
-    if found is not False or literal:
-        return found
+    answer = _path(call, facts, kinds, asked) if name == "path" else _text(call, facts, kinds, name, asked)
+    if answer is not False or literal:
+        return answer
     missing = expected(facts.kind, name) and not values(facts.arguments, name, facts.kind, facts.offered)
     unknown = unknown_names(facts.arguments, facts.kind, facts.offered) if missing else ()
     if unknown and not _effects(facts, kinds, facts.kind):
@@ -77,39 +77,39 @@ def _has_value(facts: CallFacts, name: str) -> bool:
 
 def _effects(facts: CallFacts, kinds: Collection[str] | None, kind: Kind | None = None) -> tuple[Effect, ...]:
     """The effects that a view is about: those of its kinds; all of them for executed commands or without kinds."""
-    known = [effect for effect in facts.effects.known if effect.kind not in {Kind.EXECUTE, kind}]
+    effects = [effect for effect in facts.effects.known if effect.kind not in {Kind.EXECUTE, kind}]
     if kinds is None or Kind.EXECUTE in kinds:
-        return tuple(known)
+        return tuple(effects)
     return tuple(effect for effect in facts.effects.known if effect.kind in kinds and effect.kind is not Kind.EXECUTE)
 
 
-def _text(call: Called, facts: CallFacts, kinds: Collection[str] | None, name: str, wanted: Any) -> Match:
-    given: list[str | None] = list(values(facts.arguments, name, facts.kind, facts.offered))
+def _text(call: Called, facts: CallFacts, kinds: Collection[str] | None, name: str, expected: Any) -> Match:
+    texts: list[str | None] = list(values(facts.arguments, name, facts.kind, facts.offered))
     if name == "url":
-        given += [effect.target for effect in _effects(facts, kinds) if effect.kind is Kind.FETCH]
+        texts += [effect.target for effect in _effects(facts, kinds) if effect.kind is Kind.FETCH]
     elif name in _EFFECT_TEXT:
-        given += [effect.text for effect in _effects(facts, kinds) if effect.kind is _EFFECT_TEXT[name]]
+        texts += [effect.text for effect in _effects(facts, kinds) if effect.kind is _EFFECT_TEXT[name]]
     elif facts.kind is Kind.EXECUTE and name in {"old", "new"}:
-        given += [None for effect in _effects(facts, kinds) if effect.kind is Kind.EDIT]
-    if any(value is not None and _fits(value, wanted) for value in given):
+        texts += [None for effect in _effects(facts, kinds) if effect.kind is Kind.EDIT]
+    if any(value is not None and _fits(value, expected) for value in texts):
         return True
-    if None in given and name not in {"command"}:
+    if None in texts and name not in {"command"}:
         return f"{shown_call(call)} does not say its {name}"
     return _unclear(call, facts, kinds) if name != "command" else False
 
 
-def _path(call: Called, facts: CallFacts, kinds: Collection[str] | None, wanted: WantedPath) -> Match:
+def _path(call: Called, facts: CallFacts, kinds: Collection[str] | None, expected: WantedPath) -> Match:
     unknown = False
     for effect in _effects(facts, kinds):
         if effect.kind not in _ON_FILES:
             continue
-        found = _reaches(effect, wanted)
-        if found is True:
+        reached = _reaches(effect, expected)
+        if reached is True:
             return True
-        unknown = unknown or found is None
+        unknown = unknown or reached is None
     if facts.kind is not Kind.EXECUTE and (kinds is None or facts.kind in kinds):
-        given = values(facts.arguments, "path", facts.kind, facts.offered)
-        if any(same_path(path, wanted) for path in given):
+        paths = values(facts.arguments, "path", facts.kind, facts.offered)
+        if any(same_path(path, expected) for path in paths):
             return True
     if unknown:
         return f"{shown_call(call)} does not say which files it is about"
@@ -123,24 +123,24 @@ def _unclear(call: Called, facts: CallFacts, kinds: Collection[str] | None) -> M
     return False
 
 
-def _reaches(effect: Effect, wanted: WantedPath) -> bool | None:
+def _reaches(effect: Effect, expected: WantedPath) -> bool | None:
     """Whether an effect concerns a path; None if unknown."""
     target = effect.target
     if target is None:
         return None
     if effect.reach == "glob":
-        if not isinstance(wanted, str):
+        if not isinstance(expected, str):
             return None
-        if not set("*?") & set(target) and same_path(target, wanted):
+        if not set("*?") & set(target) and same_path(target, expected):
             return True  # a shell takes [id] literally where it matches no other file
-        return None if any(_may_match(path, target) for path in _with_parents(wanted)) else False
-    if same_path(target, wanted):
+        return None if any(_may_match(path, target) for path in _with_parents(expected)) else False
+    if same_path(target, expected):
         return True
     if effect.reach == "exact":
         return False
-    if not isinstance(wanted, str):
+    if not isinstance(expected, str):
         return None
-    return target in {".", ""} or any(same_path(target, parent) for parent in _with_parents(wanted))
+    return target in {".", ""} or any(same_path(target, parent) for parent in _with_parents(expected))
 
 
 def _may_match(path: str, pattern: str) -> bool:
@@ -154,26 +154,26 @@ def _with_parents(path: str) -> Iterator[str]:
     yield from (str(parent) for parent in pure.parents if parent.name)
 
 
-def same_path(given: str, wanted: WantedPath) -> bool:
+def same_path(path: str, expected: WantedPath) -> bool:
     """Whether a path is the wanted one; an absolute path also matches by its last parts."""
-    if not isinstance(wanted, str):
-        return _fits(given, wanted)
-    there, here = PurePosixPath(given), PurePosixPath(wanted)
+    if not isinstance(expected, str):
+        return _fits(path, expected)
+    there, here = PurePosixPath(path), PurePosixPath(expected)
     if there.is_absolute() and not here.is_absolute():
         return bool(here.parts) and there.parts[-len(here.parts) :] == here.parts
     return there == here
 
 
-def _fits(given: Any, wanted: Any) -> bool:
-    if isinstance(wanted, re.Pattern):
-        return wanted.search(given if isinstance(given, str) else repr(given)) is not None
-    return bool(wanted(given)) if callable(wanted) else bool(given == wanted)
+def _fits(value: Any, expected: Any) -> bool:
+    if isinstance(expected, re.Pattern):
+        return expected.search(value if isinstance(value, str) else repr(value)) is not None
+    return bool(expected(value)) if callable(expected) else bool(value == expected)
 
 
-def has_success(call: Called, wanted: bool) -> Match:
+def has_success(call: Called, success: bool) -> Match:
     """Whether a call succeeded, or failed, as far as it is recorded."""
     unknown = f"it is not recorded whether {call.tool} succeeded"
-    return unknown if call.succeeded is None else call.succeeded is wanted
+    return unknown if call.succeeded is None else call.succeeded is success
 
 
 def has_result(call: Called, text: str | re.Pattern[str]) -> Match:
@@ -183,7 +183,7 @@ def has_result(call: Called, text: str | re.Pattern[str]) -> Match:
     return text in call.result if isinstance(text, str) else text.search(call.result) is not None
 
 
-def has_permission(call: Called, wanted: Collection[str]) -> Match:
+def has_permission(call: Called, permissions: Collection[str]) -> Match:
     """Whether the answer to the request for permission is one of these, as far as it is recorded."""
     unknown = f"it is not recorded whether permission was requested for {call.tool}"
-    return unknown if call.permission is None else call.permission in wanted
+    return unknown if call.permission is None else call.permission in permissions

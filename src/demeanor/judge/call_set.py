@@ -84,7 +84,7 @@ class CallSet:
             raise unknowable(f"that these are all {self._title}", self._reasons)
 
     def __contains__(self, call: object) -> bool:
-        return any(call == one for one in self)
+        return any(call == called for called in self)
 
     @overload
     def __getitem__(self, index: int) -> Called: ...
@@ -112,7 +112,7 @@ class CallSet:
         shown = [shown_call(call) for call in self.seen[:10]]
         if len(self.seen) > len(shown):
             shown.append(f"… {len(self.seen) - len(shown)} more")
-        shown += [f"perhaps {shown_call(one.call)}" for one in self.possible[:_MAX_REASONS]]
+        shown += [f"perhaps {shown_call(possible.call)}" for possible in self.possible[:_MAX_REASONS]]
         if self.gaps:
             shown.append("perhaps more")
         return ", ".join(shown) or "none"
@@ -124,26 +124,29 @@ class CallSet:
     @property
     def _reasons(self) -> tuple[str, ...]:
         """Why the members are uncertain."""
-        reasons = tuple(dict.fromkeys((*self.gaps, *(one.reason for one in self.possible))))
+        reasons = tuple(dict.fromkeys((*self.gaps, *(possible.reason for possible in self.possible))))
         if len(reasons) > _MAX_REASONS:
             reasons = (*reasons[:_MAX_REASONS], f"and {len(reasons) - _MAX_REASONS} more")
         return reasons
 
     def _recorded(self) -> list[tuple[Called, str | None]]:
         """The recorded calls in order, each with the reason why it is uncertain, or None."""
-        found = [*((call, None) for call in self.seen), *((one.call, one.reason) for one in self.possible)]
-        return sorted(found, key=lambda pair: self._context.order[id(pair[0])])
+        pairs = [
+            *((call, None) for call in self.seen),
+            *((possible.call, possible.reason) for possible in self.possible),
+        ]
+        return sorted(pairs, key=lambda pair: self._context.order[id(pair[0])])
 
     def _decided(self, match: Callable[[Called], Match]) -> tuple[list[Called], list[Possible]]:
         """The calls that match, and those that possibly do."""
         kept: list[Called] = []
         possible: list[Possible] = []
         for call, reason in self._recorded():
-            found = match(call)
-            if found is True and reason is None:
+            answer = match(call)
+            if answer is True and reason is None:
                 kept.append(call)
-            elif found is not False:
-                possible.append(Possible(call, reason or str(found)))
+            elif answer is not False:
+                possible.append(Possible(call, reason or str(answer)))
         return kept, possible
 
     def _narrow(self, match: Callable[[Called], Match], title: str) -> Self:
@@ -185,12 +188,17 @@ class CallSet:
         if isinstance(other, Called):
             return [(self._context.order[id(other)], float("-inf") if first else float("inf"))], []
         certain = [other._position(call, first=first) for call in other.seen]
-        return certain, [position for one in other.possible for position in other._unclear_positions(one.call)]
+        return certain, [
+            position for possible in other.possible for position in other._unclear_positions(possible.call)
+        ]
 
     def _all_positions(self) -> list[Position]:
         """Where the certain and the possible calls begin."""
         certain = [self._position(call, first=True) for call in self.seen]
-        return [*certain, *(position for one in self.possible for position in self._unclear_positions(one.call))]
+        return [
+            *certain,
+            *(position for possible in self.possible for position in self._unclear_positions(possible.call)),
+        ]
 
     def _unclear_positions(self, call: Called) -> list[Position]:
         steps = [part.step for part in self._context.facts(call).effects.unclear]

@@ -42,13 +42,13 @@ class Calls(CallSet):
 
         A call can have several: `rm a.txt` in a shell is executed and deletes. docs/checks.md says what is certain.
         """
-        known = [kind.value for kind in Kind]
+        kind_names = [kind.value for kind in Kind]
         for kind in kinds:
-            if kind not in known:
-                raise UnknownName("kind of tool", kind, known)
-        found = self._narrow(lambda call: has_kind(call, self._context.facts(call), kinds), f"of kind {_either(kinds)}")
-        found._kinds = frozenset(kinds)  # a path is then one that is read, edited, …
-        return found
+            if kind not in kind_names:
+                raise UnknownName("kind of tool", kind, kind_names)
+        calls = self._narrow(lambda call: has_kind(call, self._context.facts(call), kinds), f"of kind {_either(kinds)}")
+        calls._kinds = frozenset(kinds)  # a path is then one that is read, edited, …
+        return calls
 
     def where(
         self,
@@ -62,22 +62,24 @@ class Calls(CallSet):
         `path`, `command`, `pattern`, `url`, `content`, `old` and `new` match the argument with this meaning, whatever
         its name; `./notes.txt` and `/any/where/notes.txt` match `notes.txt`. `predicate` gets the whole call.
         """
-        wanted = {**({} if path is None else {"path": path}), **args}
+        arguments = {**({} if path is None else {"path": path}), **args}
 
         def fits(call: Called) -> Match:
             facts = self._context.facts(call)
-            found: Match = predicate is None or bool(predicate(call))
-            for name, value in wanted.items():
-                one = has_argument(call, facts, self._kinds, name, value) if found else False
-                found = one if one is False or found is True else found
-            return found
+            fits_call: Match = predicate is None or bool(predicate(call))
+            for name, value in arguments.items():
+                answer = has_argument(call, facts, self._kinds, name, value) if fits_call else False
+                fits_call = answer if answer is False or fits_call is True else fits_call
+            return fits_call
 
-        narrowed = self._narrow(fits, _with(wanted, predicate))
-        recorded = [(call, self._context.facts(call)) for call in (*self.seen, *(one.call for one in self.possible))]
-        for name in wanted if not narrowed.seen else ():
+        narrowed = self._narrow(fits, _with(arguments, predicate))
+        recorded = [
+            (call, self._context.facts(call)) for call in (*self.seen, *(possible.call for possible in self.possible))
+        ]
+        for name in arguments if not narrowed.seen else ():
             if reason := missing_argument(recorded, name):
                 more = (*(Possible(call, reason) for call in self.seen), *self.possible)
-                return self._view((), _with({name: wanted[name]}), possible=more, gaps=self.gaps)
+                return self._view((), _with({name: arguments[name]}), possible=more, gaps=self.gaps)
         return narrowed
 
     def effects_of(self, call: Called) -> tuple[Effect, ...]:
@@ -198,7 +200,7 @@ class Calls(CallSet):
         """The calls that follow one of `other` with no call in between: `not plans.directly_after(plans)`."""
         order = self._context.order
         certain = {order[id(call)] for call in ((other,) if isinstance(other, Called) else other.seen)}
-        perhaps = set() if isinstance(other, Called) else {order[id(one.call)] for one in other.possible}
+        perhaps = set() if isinstance(other, Called) else {order[id(possible.call)] for possible in other.possible}
 
         def match(call: Called) -> Match:
             before = order[id(call)] - 1
@@ -209,10 +211,10 @@ class Calls(CallSet):
     def in_same_turn(self, other: Calls | Called) -> Calls:
         """The calls that were requested in the same turn as another call, one of `other`."""
         others = (other,) if isinstance(other, Called) else other.seen
-        perhaps = () if isinstance(other, Called) else [one.call for one in other.possible]
+        perhaps = () if isinstance(other, Called) else [possible.call for possible in other.possible]
 
         def together(call: Called, with_these: Iterable[Called]) -> bool:
-            return any(call.turn == one.turn and call is not one for one in with_these)
+            return any(call.turn == other_call.turn and call is not other_call for other_call in with_these)
 
         def match(call: Called) -> Match:
             return together(call, others) or (together(call, perhaps) and _reason(other))
@@ -232,9 +234,9 @@ class Calls(CallSet):
         return False
 
     def _ask_order(self, views: list[Calls]) -> None:
-        found = {id(call): call for view in views for call in view.seen}
+        calls_by_id = {id(call): call for view in views for call in view.seen}
         title = ", then ".join(view._title for view in views)
-        calls = sorted(found.values(), key=lambda call: self._context.order[id(call)])
+        calls = sorted(calls_by_id.values(), key=lambda call: self._context.order[id(call)])
         self._context.last_asked = Calls(calls, title=title, context=self._context)
 
     def most_in_one_turn(self) -> int:
@@ -245,7 +247,7 @@ class Calls(CallSet):
         most = max(certain.values(), default=0)
         if self._complete:
             return most
-        perhaps = certain + Counter(one.call.turn for one in self.possible)
+        perhaps = certain + Counter(possible.call.turn for possible in self.possible)
         return UncertainCount(most, self._reasons, most=None if self.gaps else max(perhaps.values()))
 
     def _ordered(self, match: Callable[[Called], Match], title: str, other: Calls | Called) -> Calls:
@@ -283,15 +285,15 @@ def _either(names: Iterable[str]) -> str:
     return " or ".join(names)
 
 
-def _with(wanted: Mapping[str, Any], predicate: Callable[..., Any] | None = None) -> str:
-    parts = [f"with {' and '.join(f'{name}={_shown(want)}' for name, want in wanted.items())}"] if wanted else []
+def _with(arguments: Mapping[str, Any], predicate: Callable[..., Any] | None = None) -> str:
+    parts = [f"with {' and '.join(f'{name}={_shown(want)}' for name, want in arguments.items())}"] if arguments else []
     if predicate is not None:
         parts.append(f"accepted by {_shown(predicate)}")
     return " ".join(parts)
 
 
-def _shown(wanted: Any) -> str:
+def _shown(value: Any) -> str:
     """A wanted value as a reader would write it."""
-    if isinstance(wanted, re.Pattern):
-        return f"/{wanted.pattern}/"
-    return getattr(wanted, "__name__", "a function") if callable(wanted) else repr(wanted)
+    if isinstance(value, re.Pattern):
+        return f"/{value.pattern}/"
+    return getattr(value, "__name__", "a function") if callable(value) else repr(value)

@@ -140,37 +140,37 @@ def _(check: FileAbsent, rig: Rig) -> None:
 
 @ask.register
 def _(check: FileEquals, rig: Rig) -> None:
-    found = _place(check.path, rig)[_below(check.path)].text
-    if _without_last_newline(found) != _without_last_newline(check.text):
-        raise AssertionError(f"{check.path!r} differs:\n{_compared(check.text, found)}")
+    content = _place(check.path, rig)[_below(check.path)].text
+    if _without_last_newline(content) != _without_last_newline(check.text):
+        raise AssertionError(f"{check.path!r} differs:\n{_compared(check.text, content)}")
 
 
 @ask.register
 def _(check: FileContains, rig: Rig) -> None:
-    found = _place(check.path, rig)[_below(check.path)].text
-    if (check.text in found) is check.negated:
+    content = _place(check.path, rig)[_below(check.path)].text
+    if (check.text in content) is check.negated:
         word = "contains" if check.negated else "does not contain"
-        raise AssertionError(f"{check.path!r} {word} {check.text!r}: {_quoted(found)}")
+        raise AssertionError(f"{check.path!r} {word} {check.text!r}: {_quoted(content)}")
 
 
 @ask.register
 def _(check: FileMatches, rig: Rig) -> None:
-    found = _place(check.path, rig)[_below(check.path)].text
-    if not re.search(check.pattern, found, re.MULTILINE):
-        raise AssertionError(f"{check.path!r} does not match {check.pattern!r}: {_quoted(found)}")
+    content = _place(check.path, rig)[_below(check.path)].text
+    if not re.search(check.pattern, content, re.MULTILINE):
+        raise AssertionError(f"{check.path!r} does not match {check.pattern!r}: {_quoted(content)}")
 
 
 @ask.register
 def _(check: JsonPathEquals, rig: Rig) -> None:
-    found = _place(check.path, rig)[_below(check.path)].json
+    data = _place(check.path, rig)[_below(check.path)].json
     for step in json_steps(check.json_path):
         try:
-            found = _step_into(found, step)
+            data = _step_into(data, step)
         except (KeyError, IndexError):
-            where = f"{check.path!r} has no {check.json_path}: there is no {step!r} in {_quoted(json.dumps(found))}"
+            where = f"{check.path!r} has no {check.json_path}: there is no {step!r} in {_quoted(json.dumps(data))}"
             raise AssertionError(where) from None
-    if not _same_json(found, check.value):
-        raise AssertionError(f"{check.path!r} has {check.json_path} = {found!r}, expected {check.value!r}")
+    if not _same_json(data, check.value):
+        raise AssertionError(f"{check.path!r} has {check.json_path} = {data!r}, expected {check.value!r}")
 
 
 @ask.register
@@ -232,22 +232,22 @@ def _(check: RewardCheck, rig: Rig) -> str:
     if rig.rewards is None:
         raise WorldError(VoidCause.VERIFIER, "the verifier gave no reward")
     if check.key not in rig.rewards:
-        given = ", ".join(rig.rewards) or "no rewards"
-        raise WorldError(VoidCause.VERIFIER, f"the verifier gave no {check.key!r}; it gave: {one_line(given)}")
-    found = rig.rewards[check.key]
-    if not math.isfinite(found):
-        raise WorldError(VoidCause.VERIFIER, f"{check.key} is {found}, which is not a valid reward")
+        rewards = ", ".join(rig.rewards) or "no rewards"
+        raise WorldError(VoidCause.VERIFIER, f"the verifier gave no {check.key!r}; it gave: {one_line(rewards)}")
+    reward = rig.rewards[check.key]
+    if not math.isfinite(reward):
+        raise WorldError(VoidCause.VERIFIER, f"{check.key} is {reward}, which is not a valid reward")
     more = _other_rewards(check.key, rig)
-    if not found >= check.at_least:
+    if not reward >= check.at_least:
         output = f"\n{rig.verifier_said}" if rig.verifier_said else ""
-        raise AssertionError(f"{check.key} is {found:g}, at least {check.at_least:g} required{more}{output}")
-    return f"{check.key} is {found:g}{more}"
+        raise AssertionError(f"{check.key} is {reward:g}, at least {check.at_least:g} required{more}{output}")
+    return f"{check.key} is {reward:g}{more}"
 
 
 def _other_rewards(key: str, rig: Rig) -> str:
     """The other rewards: under other keys, and for each step."""
     others = [f"{one_line(name)} {value:g}" for name, value in (rig.rewards or {}).items() if name != key]
-    steps = [f"step {one_line(step)} {given[key]:g}" for step, given in rig.step_rewards.items() if key in given]
+    steps = [f"step {one_line(step)} {rewards[key]:g}" for step, rewards in rig.step_rewards.items() if key in rewards]
     return f" ({', '.join((*others, *steps))})" if others or steps else ""
 
 
@@ -264,8 +264,8 @@ def _without_last_newline(text: str) -> str:
     return text.removesuffix("\n").removesuffix("\r")
 
 
-def _compared(wanted: str, found: str) -> str:
-    return f"  expected: {_quoted(wanted)}\n  found:    {_quoted(found)}"
+def _compared(expected: str, actual: str) -> str:
+    return f"  expected: {_quoted(expected)}\n  found:    {_quoted(actual)}"
 
 
 def _quoted(text: str) -> str:
@@ -283,12 +283,12 @@ def _step_into(value: Any, step: str | int) -> Any:
     raise KeyError(step)
 
 
-def _same_json(one: Any, other: Any) -> bool:
+def _same_json(value: Any, other: Any) -> bool:
     """Whether two JSON values are equal; true is not 1."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same_json(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same_json, one, other))
-    return bool(one == other)
+    if isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, dict) and isinstance(other, dict):
+        return value.keys() == other.keys() and all(_same_json(value[key], other[key]) for key in value)
+    if isinstance(value, list) and isinstance(other, list):
+        return len(value) == len(other) and all(map(_same_json, value, other))
+    return bool(value == other)

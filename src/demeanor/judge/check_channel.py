@@ -89,8 +89,8 @@ def remote_command(channel: Channel, shared: Evidence | None) -> RunCommand:
         channel.send("command", own, argv, timeout)
         result = channel.receive()
         if result[0] == "result":
-            found: CommandResult = result[1]
-            return found
+            command_result: CommandResult = result[1]
+            return command_result
         raise WorldError(result[1], result[2])
 
     return run
@@ -103,8 +103,8 @@ def remote_judge(channel: Channel) -> AskJudge:
         channel.send("question", question)
         result = channel.receive()
         if result[0] == "result":
-            found: JudgeAnswer = result[1]
-            return found
+            answer: JudgeAnswer = result[1]
+            return answer
         if result[0] == "unknowable":
             raise Unknowable(result[1])
         raise WorldError(result[1], result[2])
@@ -142,10 +142,10 @@ def _answer_command(channel: Channel, request: list[Any], evidence: Evidence | N
 def _answer_question(channel: Channel, question: JudgeQuestion, ask_judge: AskJudge) -> None:
     """Ask the judge for a check and send its answer."""
     try:
-        given = ask_judge(question)
+        answer = ask_judge(question)
     except WorldError as error:
         channel.send("failed", error.cause, error.detail)
     except Unknowable as error:
         channel.send("unknowable", str(error))
     else:
-        channel.send("result", replace(given, exchanges=()))
+        channel.send("result", replace(answer, exchanges=()))

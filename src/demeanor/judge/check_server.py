@@ -61,8 +61,10 @@ class CheckServer:
         self._blame: dict[tuple[str, int], Blame] = {}
         self._blaming = threading.Lock()
         self._control, theirs = socket.socketpair()
-        by_name = {one.name: one for one in evals}
-        self._setups = {id(one.scenario.setup): name for name, one in by_name.items() if one.scenario.setup is not None}
+        by_name = {eval_.name: eval_ for eval_ in evals}
+        self._setups = {
+            id(eval_.scenario.setup): name for name, eval_ in by_name.items() if eval_.scenario.setup is not None
+        }
         sys.stdout.flush()
         sys.stderr.flush()
         with warnings.catch_warnings():

@@ -167,10 +167,10 @@ class _ProgramOutput:
         size = os.fstat(self._file).st_size
         if not size:
             return ""
-        found = os.pread(self._file, 2 * _MOST_PRINTED, 0).decode("utf-8", "replace")
+        output = os.pread(self._file, 2 * _MOST_PRINTED, 0).decode("utf-8", "replace")
         os.ftruncate(self._file, 0)
         os.lseek(self._file, 0, os.SEEK_SET)
-        return found if size <= 2 * _MOST_PRINTED else f"{found}\n… more than {size} bytes were written\n"
+        return output if size <= 2 * _MOST_PRINTED else f"{output}\n… more than {size} bytes were written\n"
 
 
 def _temporary_file() -> int:
@@ -209,9 +209,9 @@ class _RelayText(io.TextIOWrapper):
 
 def _relay(channel: Channel, programs: _ProgramOutput) -> io.TextIOWrapper:
     raw = io.BufferedWriter(_Relay(channel))
-    found = _RelayText(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
-    found.programs = programs
-    return found
+    output = _RelayText(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    output.programs = programs
+    return output
 
 
 def _no_breakpoint(*_: object, **__: object) -> None:

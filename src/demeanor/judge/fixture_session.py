@@ -39,7 +39,7 @@ class FixtureSession:
         self.process = os.getpid()
         self._temporary = tempfile.mkdtemp(prefix=temp_prefix())
         self._files = _EvalFiles()
-        given = os.environ.pop("PYTEST_ADDOPTS", None)
+        addopts = os.environ.pop("PYTEST_ADDOPTS", None)
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # pytest's terminal reporter writes to it from now on
                 options = [*_OPTIONS, f"--basetemp={self._temporary}/pytest", str(first)]
@@ -48,8 +48,8 @@ class FixtureSession:
                 self._session = Session.from_config(self._config)
                 self._config.hook.pytest_sessionstart(session=self._session)
         finally:
-            if given is not None:
-                os.environ["PYTEST_ADDOPTS"] = given
+            if addopts is not None:
+                os.environ["PYTEST_ADDOPTS"] = addopts
 
     def set_up(self, check: FunctionCheck) -> dict[str, Any]:
         """The values of the fixtures that a check takes, by name."""
@@ -64,8 +64,8 @@ class FixtureSession:
 
     def missing(self, check: FunctionCheck) -> str | None:
         """The first fixture that a check takes and that is not known."""
-        known = self._item(check)._fixtureinfo.name2fixturedefs
-        return next((name for name in check.fixtures if name not in known and name != "request"), None)
+        fixtures = self._item(check)._fixtureinfo.name2fixturedefs
+        return next((name for name in check.fixtures if name not in fixtures and name != "request"), None)
 
     def close(self) -> None:
         """End all fixtures."""

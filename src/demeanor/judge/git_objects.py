@@ -76,9 +76,9 @@ class ObjectDatabase:
 
     def read(self, name: str, kind: str) -> bytes:
         """The content of an object; an object that is missing from a complete repository fails the check."""
-        found = self._find(name)
-        if found is not None and found[0] == kind:
-            return found[1]
+        item = self._find(name)
+        if item is not None and item[0] == kind:
+            return item[1]
         if unclear := self._unclear(f"the content of the {kind} {name[:12]}", self._not_kept(name)):
             raise unclear
         raise AssertionError(f"the git repository is damaged: the {kind} {name[:12]} is missing or altered")
@@ -94,7 +94,7 @@ class ObjectDatabase:
 
     def files(self, commit: str) -> dict[str, tuple[int, str]]:
         """Mode and object id of every file of a commit, by path."""
-        found: dict[str, tuple[int, str]] = {}
+        files: dict[str, tuple[int, str]] = {}
         trees: dict[str, list[tuple[str, int, str]]] = {}
         folders = [("", self.commit(commit).tree)]
         while folders:
@@ -105,10 +105,10 @@ class ObjectDatabase:
                 if mode & _KIND_OF_MODE == _FOLDER_MODE:
                     folders.append((f"{prefix}{path}/", child))
                 else:
-                    found[prefix + path] = (mode, child)
-            if len(found) + len(folders) > _MAX_FILES:  # a few trees that contain one another can have any number
+                    files[prefix + path] = (mode, child)
+            if len(files) + len(folders) > _MAX_FILES:  # a few trees that contain one another can have any number
                 raise AssertionError(f"the commit {commit[:12]} has more than {_MAX_FILES} files")
-        return found
+        return files
 
     def _tree_entries(self, name: str) -> list[tuple[str, int, str]]:
         """Name, mode and object id of each entry of a tree."""
@@ -194,11 +194,11 @@ class ObjectDatabase:
                 yield unpack_loose(stored)
         for pack in self._packs[0]:
             try:
-                found = pack.find(name)
+                item = pack.find(name)
             except DamagedObject:
                 continue  # the same object may be in another pack
-            if found is not None:
-                yield found
+            if item is not None:
+                yield item
 
     @cached_property
     def _packs(self) -> tuple[list[Pack], list[str]]:

@@ -86,12 +86,12 @@ def _too_large(before: Tree, after: Tree, path: str) -> Exception:
 
 def _converted(database: ObjectDatabase, path: str, content: bytes, name: str, attributes: GitAttributes) -> bool:
     """Whether a file differs from its blob only by the line ends that the initial attributes ask for."""
-    found = attributes.match_path(path.encode("utf-8", "surrogateescape"))
+    path_attributes = attributes.match_path(path.encode("utf-8", "surrogateescape"))
     for attribute in (b"filter", b"ident", b"working-tree-encoding"):
-        if found.get(attribute):
+        if path_attributes.get(attribute):
             why = f".gitattributes sets {attribute.decode()} for it"
             raise unknowable(f"whether {path!r} is committed", (why,))
-    if not found.get(b"text") and not found.get(b"eol"):
+    if not path_attributes.get(b"text") and not path_attributes.get(b"eol"):
         return False
     return content.replace(b"\r\n", b"\n") == database.read(name, "blob").replace(b"\r\n", b"\n")
 
@@ -107,7 +107,7 @@ def _attributes(database: ObjectDatabase, start: str | None) -> GitAttributes:
         if file_name == ".gitattributes":
             text = database.read(name, "blob")[:_MAX_RULES_BYTES]
             base = folder.encode("utf-8", "surrogateescape")
-            patterns += [(Pattern(glob, base), found) for glob, found in parse_git_attributes(io.BytesIO(text))]
+            patterns += [(Pattern(glob, base), values) for glob, values in parse_git_attributes(io.BytesIO(text))]
     return GitAttributes(patterns)
 
 
@@ -127,8 +127,8 @@ def _nested(tree: Tree, path: str) -> Tree:
     if ".git" in entries:
         del entries[".git"]
         module = f".git/modules/{path}"
-        found = tree.entries.items()
-        entries |= {f".git{other.removeprefix(module)}": entry for other, entry in found if _is_in(other, module)}
+        inner = tree.entries.items()
+        entries |= {f".git{other.removeprefix(module)}": entry for other, entry in inner if _is_in(other, module)}
     return replace(tree, entries=entries)
 
 
@@ -142,15 +142,15 @@ def _untracked(
     """The paths that are not committed, as git lists them: a folder without committed files once, with a slash."""
     tracked = {path[:at] for path in committed for at, letter in enumerate(path) if letter == "/"}
     submodules = {path for path, (mode, _) in committed.items() if mode & _KIND_OF_MODE == _SUBMODULE}
-    found: dict[str, None] = {}
+    paths: dict[str, None] = {}
     with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
         rules = _ignore_rules(Path(folder), before, files, committed, database)
         for path in sorted(files.keys() - committed.keys()):
             parents = [path[:at] for at, letter in enumerate(path) if letter == "/"]
             top = next((f"{parent}/" for parent in parents if parent not in tracked), path)
             if submodules.isdisjoint(parents) and ".git" not in top.split("/") and not rules.is_ignored(path):
-                found[top] = None
-    return list(found)
+                paths[top] = None
+    return list(paths)
 
 
 def _ignore_rules(

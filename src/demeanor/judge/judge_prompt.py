@@ -58,10 +58,10 @@ def judge_hash(question: JudgeQuestion, model_hash: str) -> str:
 
 def read_vote(response: Response) -> JudgeVote:
     """The model's answer; raises UnusableAnswer if it refused, or if it can't be read."""
-    found = tool_arguments(response, _TOOL)
-    word, quote, reason = found.get("answer"), found.get("quote", ""), found.get("reason", "")
+    arguments = tool_arguments(response, _TOOL)
+    word, quote, reason = arguments.get("answer"), arguments.get("quote", ""), arguments.get("reason", "")
     if word not in ANSWERS or not isinstance(quote, str) or not isinstance(reason, str):
-        raise unreadable("answer", found)
+        raise unreadable("answer", arguments)
     return JudgeVote(answer=cast("JudgeWord", word), quote=quote, reason=reason)
 
 

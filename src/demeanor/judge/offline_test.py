@@ -134,8 +134,8 @@ def _played(
     else:
         broken: list[CheckAnswer] = []
 
-        def asking(*given: Any) -> tuple[CheckAnswer, ...]:
-            answers = ask(*given)
+        def asking(*arguments: Any) -> tuple[CheckAnswer, ...]:
+            answers = ask(*arguments)
             broken.extend(answer for answer in answers if answer.finding is None)
             return answers
 

@@ -65,10 +65,10 @@ class Opinion:
     If the judge could not tell, asking for the truth makes the trial void: it is neither.
     """
 
-    def __init__(self, given: JudgeAnswer, shown: Iterable[str]) -> None:
+    def __init__(self, answer: JudgeAnswer, shown: Iterable[str]) -> None:
         self.used = False
         """Whether the check has looked at the answer."""
-        self._given = given
+        self._given = answer
         self._shown = tuple(map(_plain, shown))
 
     @property

@@ -256,7 +256,7 @@ def result_of(rig: Rig) -> str | UnfinishedText:
 
 def unused_opinion(rig: Rig) -> Opinion | None:
     """An answer of the judge that the check did not look at."""
-    return next((one for one in rig._opinions if not one.used), None)
+    return next((opinion for opinion in rig._opinions if not opinion.used), None)
 
 
 def _is_in(path: str, files: frozenset[str]) -> bool:

@@ -135,10 +135,12 @@ class Stage:
         waiting = self._due or self._steering.due()
         if not waiting:
             return None
-        one, *self._due = waiting
-        delivery: Literal["hint", "interrupt"] = "interrupt" if one.get("interrupt") else "hint"
-        text = str(one.get("say", ""))
-        self._events.append(Steered(turn=self._turn, text=text, after=str(one.get("after", "call")), delivery=delivery))
+        message, *self._due = waiting
+        delivery: Literal["hint", "interrupt"] = "interrupt" if message.get("interrupt") else "hint"
+        text = str(message.get("say", ""))
+        self._events.append(
+            Steered(turn=self._turn, text=text, after=str(message.get("after", "call")), delivery=delivery)
+        )
         return text
 
     def _reply(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -147,8 +149,8 @@ class Stage:
         fixture = self._mcp[server]
         if not isinstance(fixture, Fixture):
             raise TypeError(f"{name}: {server} is a real server; give the `result` of the call")
-        found = fixture.tools.get(tool)
-        reply = found.reply(arguments, self._used.setdefault(name, {})) if found else None
+        tool_fixture = fixture.tools.get(tool)
+        reply = tool_fixture.reply(arguments, self._used.setdefault(name, {})) if tool_fixture else None
         if reply is None:
             raise ValueError(f"the fixture {server} has no reply to {tool}({shown_arguments(arguments)})")
         return reply.filled(arguments), not reply.error

@@ -79,15 +79,15 @@ def tool_arguments(response: Response, tool: Tool) -> Mapping[str, Any]:
     names = [call.name for call in response.calls]
     if names not in ([], [tool.name]):
         raise UnusableAnswer(f"the model called {', '.join(names)}, not `{tool.name}` once")
-    found: Any = response.calls[0].arguments if response.calls else _json(response.text)
-    if not isinstance(found, dict):
+    arguments: Any = response.calls[0].arguments if response.calls else _json(response.text)
+    if not isinstance(arguments, dict):
         raise UnusableAnswer(f"the model did not call the tool `{tool.name}`: {shown}")
-    return found
+    return arguments
 
 
-def unreadable(what: str, found: Mapping[str, Any]) -> UnusableAnswer:
+def unreadable(what: str, arguments: Mapping[str, Any]) -> UnusableAnswer:
     """The error for arguments that do not fit the tool."""
-    return UnusableAnswer(f"the model's {what} can't be read: {one_line(json.dumps(found), width=200)}")
+    return UnusableAnswer(f"the model's {what} can't be read: {one_line(json.dumps(arguments), width=200)}")
 
 
 def _json(text: str) -> Any:

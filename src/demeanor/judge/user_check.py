@@ -37,13 +37,13 @@ def ask_function(function: CheckFunction, rig: Rig, arguments: Mapping[str, Any]
     in a thread or task of the check counts as its own.
     """
     with background_errors():
-        found = function(rig, result_of(rig), **(arguments or {}))
-        if inspect.isawaitable(found):
-            found = run_to_the_end(found)
-    if found is False:
+        result = function(rig, result_of(rig), **(arguments or {}))
+        if inspect.isawaitable(result):
+            result = run_to_the_end(result)
+    if result is False:
         raise AssertionError("the check returned False")
-    if found is not None and found is not True:
-        raise TypeError(f"the check returned {_described(found)}: write `assert`, or return True or False")
+    if result is not None and result is not True:
+        raise TypeError(f"the check returned {_described(result)}: write `assert`, or return True or False")
     if (unused := unused_opinion(rig)) is not None:
         raise TypeError(f"the judge was asked, but its answer is not used: write `assert rig.judge(…)`; {unused}")
 
@@ -60,7 +60,7 @@ def _described(value: object) -> str:
 def refutation(error: BaseException, rig: Rig) -> str | None:
     """Why the check failed, with the author's line; None if the error is a crash."""
     if isinstance(error, BaseExceptionGroup):
-        inner = [refutation(one, rig) for one in error.exceptions]
+        inner = [refutation(exception, rig) for exception in error.exceptions]
         return None if None in inner else "\n".join(filter(None, inner))
     if not isinstance(error, AssertionError) and not _is_pytest_failure(error):
         return None

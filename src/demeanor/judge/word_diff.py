@@ -26,10 +26,10 @@ _WORD = re.compile(r"\S+\s*|\s+")
 def unified_diff(before: str, after: str, names: tuple[str, str], *, lines: int = 40) -> str:
     """A unified diff of two texts; changed lines that are too long are shortened to the words that differ."""
     work = DiffWork()
-    found = [line.removesuffix("\n") for line in diff_lines(before.splitlines(), after.splitlines(), work, context=2)]
-    if not found and before != after:
+    changed = [line.removesuffix("\n") for line in diff_lines(before.splitlines(), after.splitlines(), work, context=2)]
+    if not changed and before != after:
         return f"only line ends differ: {names[0]} ends with {before[-1:]!r}, {names[1]} with {after[-1:]!r}"
-    shown = [f"--- {names[0]}", f"+++ {names[1]}", *_shortened(found, work)] if found else []
+    shown = [f"--- {names[0]}", f"+++ {names[1]}", *_shortened(changed, work)] if changed else []
     return opening("\n".join(shown), lines=lines, width=3 * _WIDTH)
 
 
@@ -85,10 +85,10 @@ def _places(old: list[str], new: list[str], work: DiffWork) -> list[tuple[int, i
     return places
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _common(words: Sequence[str], other: Sequence[str]) -> int:
     """The length of the common beginning."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+    pairs = zip(words, other, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(words), len(other)))
 
 
 def _shown(old: list[str], new: list[str]) -> tuple[str, str]:

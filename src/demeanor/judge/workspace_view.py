@@ -159,11 +159,11 @@ class WorkspaceView:
 
     def unchanged_except(self, *patterns: str) -> bool:
         """True if only paths that match one of the glob patterns have changed; otherwise the check fails."""
-        found = changes(self._before, self._after)
-        strays = [change for change in found if not any(matches(change.path, pattern) for pattern in patterns)]
+        all_changes = changes(self._before, self._after)
+        strays = [change for change in all_changes if not any(matches(change.path, pattern) for pattern in patterns)]
         if strays:
             allowed = f" (only {', '.join(patterns)} may change)" if patterns else ""
-            raise AssertionError(f"changed: {_listed([f'{one.path} ({one.how})' for one in strays])}{allowed}")
+            raise AssertionError(f"changed: {_listed([f'{stray.path} ({stray.how})' for stray in strays])}{allowed}")
         self._need_all("that nothing else changed")
         return True
 
@@ -184,13 +184,13 @@ class WorkspaceView:
             hint = f" (nearest: {printable(close)!r})" if close and len(self._files) > 1 else ""
             files = f"it contains: {_listed(self._files)}" if self._files else "it is empty"
             raise MissingFile(f"there is no {path!r} in {self._place}{hint}; {files}")
-        found = self._follow(path)
-        if found is None:
+        entry = self._follow(path)
+        if entry is None:
             what = (
                 "a folder" if path in self._folders else f"a link to {self._files[path].target!r}, which is not a file"
             )
             raise MissingFile(f"{path!r} is {what}")
-        return found
+        return entry
 
     def __repr__(self) -> str:
         return f"<workspace: {_listed(self._files)}>"

@@ -98,9 +98,9 @@ class HttpRelay(ThreadingHTTPServer):
     def answer(self, call: _Call, message: dict[str, Any] | None) -> None:
         """Record a call with its answer, unless that is done already; None if there is no answer."""
         with self._lock:
-            if not any(one is call for one in self._pending):
+            if not any(pending is call for pending in self._pending):
                 return
-            self._pending = [one for one in self._pending if one is not call]
+            self._pending = [pending for pending in self._pending if pending is not call]
         text, succeeded = result_of(message) if message is not None else (None, None)
         self.record.called(*call, result=text and text[:MAX_RESULT], succeeded=succeeded)
 
@@ -119,12 +119,12 @@ class _RelayHandler(BaseHTTPRequestHandler):
         if message.get("method") == "tools/list":
             self.server.record.listed()
         if call is None:
-            self._exchange(body, lambda found: None)
+            self._exchange(body, lambda reply: None)
         elif (fault := self.server.record.fault(call[0])) is not None:
             self._inject(fault, request, call)
         else:
             self.server.ask(call)
-            self._exchange(body, lambda found: self.server.answer(call, found) if _answers(found, request) else None)
+            self._exchange(body, lambda reply: self.server.answer(call, reply) if _answers(reply, request) else None)
             self.server.answer(call, None)
 
     do_GET = do_POST = do_DELETE = pass_on  # noqa: N815 - these are the methods of the protocol

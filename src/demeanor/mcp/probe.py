@@ -50,7 +50,7 @@ class Resumed(RawIOBase):
 
 def _line(descriptor: int) -> bytes:
     """The next line, read byte by byte; empty at the end."""
-    found = bytearray()
-    while not found.endswith(b"\n") and (byte := os.read(descriptor, 1)):
-        found += byte
-    return bytes(found)
+    line = bytearray()
+    while not line.endswith(b"\n") and (byte := os.read(descriptor, 1)):
+        line += byte
+    return bytes(line)

@@ -30,11 +30,12 @@ def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
         if said := _text(step.get("message")):
             events.append(Said(turn=turn, text=said))
         results = {
-            str(one.get("source_call_id")): one for one in as_dicts(as_dict(step.get("observation")).get("results"))
+            str(result.get("source_call_id")): result
+            for result in as_dicts(as_dict(step.get("observation")).get("results"))
         }
         for call in as_dicts(step.get("tool_calls")):
             name, number = str(call.get("function_name") or ""), str(call.get("tool_call_id") or "")
-            found = results.get(number)
+            result = results.get(number)
             events.append(
                 Called(
                     turn=turn,
@@ -42,7 +43,7 @@ def atif_events(data: Any, kinds: Mapping[str, Kind]) -> tuple[Event, ...]:
                     tool=name,
                     kind=kind_of(name, kinds),
                     arguments=as_dict(call.get("arguments")),
-                    result=None if found is None else _text(found.get("content")),
+                    result=None if result is None else _text(result.get("content")),
                     witness="log",
                 )
             )

@@ -51,7 +51,9 @@ def external_failure(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[V
     if capture.provider_silent and not injected_error:
         silence = f"the trial timed out after the provider had not responded for {capture.provider_silent:.0f} s"
         return VoidCause.STALLED, f"{silence}{_injected_rule(capture.exchanges)}"
-    missed = next((one.error for one in capture.exchanges if one.error and one.error.reason in _MISSES), None)
+    missed = next(
+        (exchange.error for exchange in capture.exchanges if exchange.error and exchange.error.reason in _MISSES), None
+    )
     if missed is not None:
         return _MISSES[missed.reason], missed.message
     if (why := start_failure(capture)) is not None:

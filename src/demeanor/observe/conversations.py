@@ -73,10 +73,10 @@ class Conversations:
 
     @cached_property
     def _separated(self) -> tuple[tuple[Exchange, ...], tuple[Thread, ...]]:
-        found = _Separation(self)
+        separation = _Separation(self)
         for index in range(len(self.exchanges)):
-            found.place(index)
-        return tuple(found.main), tuple(found.threads)
+            separation.place(index)
+        return tuple(separation.main), tuple(separation.threads)
 
 
 def first_request(exchanges: Sequence[Exchange]) -> Request | None:
@@ -130,11 +130,11 @@ class _Separation:
         """
         if self._latest is None:
             return None
-        known = self._opens_like_main(request)
+        main = self._opens_like_main(request)
         if request.last_answer:
-            is_first = known and bool(request.appended) and not self._has_prompt(request.appended)
+            is_first = main and bool(request.appended) and not self._has_prompt(request.appended)
         else:
-            from_user = known or self._has_prompt(request.opening)
+            from_user = main or self._has_prompt(request.opening)
             is_first = not (from_user and all(request.is_like(self._latest)))
         return next(request.quoted(self._calls), None) if is_first else None
 
@@ -164,7 +164,9 @@ class _Separation:
 
     def _opens_like_main(self, request: RequestText) -> bool:
         """Whether it opens like the main conversation; after an empty answer, another message may follow at once."""
-        return any(request.opening == known or request.opening.startswith(f"{known} ") for known in self._openings)
+        return any(
+            request.opening == opening or request.opening.startswith(f"{opening} ") for opening in self._openings
+        )
 
     def _has_prompt(self, text: str) -> bool:
         return any(prompt in text for prompt in self._prompts)

@@ -146,9 +146,9 @@ def _add_results(events: list[Event], exchange: Exchange, sub_agent: int) -> Non
     }
     for index, event in enumerate(events):
         if _awaits_result(event, sub_agent) and event.id in results:
-            found = results[event.id]
-            succeeded = None if found.is_error is None else not found.is_error
-            events[index] = replace(event, result=found.text, succeeded=succeeded)
+            result = results[event.id]
+            succeeded = None if result.is_error is None else not result.is_error
+            events[index] = replace(event, result=result.text, succeeded=succeeded)
 
 
 def _awaits_result(event: Event, sub_agent: int) -> TypeGuard[Called]:

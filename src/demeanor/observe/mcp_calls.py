@@ -77,11 +77,11 @@ def _calls(capture: Capture) -> Iterator[McpCall]:
 def _failure(text: str) -> str:
     for line in text.splitlines():
         try:
-            found = json.loads(line)
+            entry = json.loads(line)
         except ValueError:
             continue
-        if isinstance(found, dict) and isinstance(found.get("failed"), str):
-            return one_line(found["failed"], width=300)
+        if isinstance(entry, dict) and isinstance(entry.get("failed"), str):
+            return one_line(entry["failed"], width=300)
     return ""
 
 

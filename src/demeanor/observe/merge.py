@@ -55,7 +55,9 @@ def _merge_calls(
     twins = []
     for event in wire:
         if isinstance(event, Called):
-            twin = _twin(event, open_calls) or _renamed_twin(event, [one for one in renamed if one in open_calls])
+            twin = _twin(event, open_calls) or _renamed_twin(
+                event, [called for called in renamed if called in open_calls]
+            )
             if twin is None and _should_be_in(log, event):
                 disagreements.append(f"{_name(event)} was requested by the model, but is not in the agent's log")
             elif twin is not None:
@@ -85,8 +87,8 @@ def _without_repeated_result(events: Sequence[Event]) -> list[Event]:
 def _twin(event: Called, candidates: Sequence[Called]) -> Called | None:
     by_id = [other for other in candidates if _same_id(event, other.id) and _may_be_named(other.tool, event.tool)]
     alike = [other for other in candidates if (other.tool, other.arguments) == (event.tool, event.arguments)]
-    found = sorted(by_id or alike, key=lambda other: (other.by_sub_agent != event.by_sub_agent, other not in alike))
-    return next(iter(found), None)
+    twins = sorted(by_id or alike, key=lambda other: (other.by_sub_agent != event.by_sub_agent, other not in alike))
+    return next(iter(twins), None)
 
 
 def _renamed_twin(event: Called, candidates: Sequence[Called]) -> Called | None:
@@ -111,7 +113,7 @@ def _same_id(event: Called, log_id: str) -> bool:
 
 
 def _asked_about(event: Called, log: Sequence[Event]) -> bool:
-    return any(isinstance(one, Asked) and _same_id(event, one.id) for one in log)
+    return any(isinstance(event_in_log, Asked) and _same_id(event, event_in_log.id) for event_in_log in log)
 
 
 def _may_be_named(log_name: str, name: str) -> bool:
@@ -143,8 +145,8 @@ def _insert_request(events: list[Event], request: Asked) -> None:
     """Insert a request for permission before its call."""
     for place, event in enumerate(events):
         if isinstance(event, Called) and request.id and _same_id(event, request.id):
-            known = replace(request, turn=event.turn, id=event.id, tool=event.tool, kind=event.kind)
-            events[place : place + 1] = [known, replace(event, permission=request.answer)]
+            request_of_call = replace(request, turn=event.turn, id=event.id, tool=event.tool, kind=event.kind)
+            events[place : place + 1] = [request_of_call, replace(event, permission=request.answer)]
             return
     _insert(events, request)
 

@@ -90,10 +90,10 @@ def separate(capture: Capture) -> Conversations:
 
 def _trouble(capture: Capture, exchanges: Sequence[Exchange]) -> tuple[VoidCause, str] | None:
     """What voids the trial, if anything. A broken server may be the reason why the agent did not start."""
-    found = _user_failure(capture) or external_failure(capture, exchanges)
-    if found is None or found[0] is VoidCause.AGENT_START:
-        return server_failure(capture, recorded_only=found is not None) or found
-    return found
+    trouble = _user_failure(capture) or external_failure(capture, exchanges)
+    if trouble is None or trouble[0] is VoidCause.AGENT_START:
+        return server_failure(capture, recorded_only=trouble is not None) or trouble
+    return trouble
 
 
 def _user_failure(capture: Capture) -> tuple[VoidCause, str] | None:
@@ -158,8 +158,8 @@ def _spent(capture: Capture, main: Sequence[Exchange], events: Sequence[Event]) 
 
 
 def _sum(exchanges: Sequence[Exchange], name: str) -> int | None:
-    known = [getattr(exchange.response.usage, name) for exchange in exchanges if exchange.response is not None]
-    numbers = [number for number in known if number is not None]
+    counts = [getattr(exchange.response.usage, name) for exchange in exchanges if exchange.response is not None]
+    numbers = [number for number in counts if number is not None]
     return sum(numbers) if numbers else None
 
 

@@ -81,17 +81,17 @@ def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, obj: object
 ) -> Generator[None, Any, pytest.Item | pytest.Collector | list[pytest.Item | pytest.Collector] | None]:
     """Collect evals that are defined in an ordinary test file, also those in lists, dicts and classes."""
-    found = yield
+    collected = yield
     if not _may_have_evals(obj):
-        return found  # type: ignore[no-any-return]
+        return collected  # type: ignore[no-any-return]
     from demeanor.pytest_plugin.items import items_of_module
 
     items = items_of_module(collector, obj)
     if not items:
-        return found  # type: ignore[no-any-return]
-    if found is None:
+        return collected  # type: ignore[no-any-return]
+    if collected is None:
         return [*items]
-    return [*found, *items] if isinstance(found, list) else [found, *items]
+    return [*collected, *items] if isinstance(collected, list) else [collected, *items]
 
 
 def _may_have_evals(obj: object) -> bool:

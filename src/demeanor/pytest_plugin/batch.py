@@ -70,10 +70,10 @@ class Batch:
 
     def plan(self, evals: Sequence[Eval]) -> Plan:
         """The plan of some evals; raises BadInput if another file has an eval of the same name."""
-        for one in evals:
-            other = self._evals.setdefault(one.name, one)
-            if other.source != one.source:
-                unique_names((other, one))
+        for eval_ in evals:
+            other = self._evals.setdefault(eval_.name, eval_)
+            if other.source != eval_.source:
+                unique_names((other, eval_))
         return plan_evals(self.catalog, evals, self.request, os.environ)
 
     def start(self, cells: Sequence[Cell]) -> None:
@@ -182,14 +182,14 @@ class _Part:
 def _project_of(config: pytest.Config) -> Path:
     """The project whose evals were asked for: pytest's rootdir may be above it."""
     places = [config.invocation_params.dir / arg.partition("::")[0] for arg in config.args]
-    found = {path.parent for place in places if place.exists() and (path := find_config(place.resolve()))}
-    if len(found) > 1:
+    folders = {path.parent for place in places if place.exists() and (path := find_config(place.resolve()))}
+    if len(folders) > 1:
         raise BadInput(
-            f"evals of several projects in one run: {', '.join(sorted(map(str, found)))}",
+            f"evals of several projects in one run: {', '.join(sorted(map(str, folders)))}",
             where="pytest",
             remedy="run pytest once per project",
         )
-    return found.pop() if found else config.rootpath
+    return folders.pop() if folders else config.rootpath
 
 
 KEY: pytest.StashKey[Batch] = pytest.StashKey()

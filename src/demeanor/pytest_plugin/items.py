@@ -133,9 +133,9 @@ def lost_eval(module: pytest.Module) -> str | None:
     """What is wrong with the evals of a test file: one that can't be collected, or two of the same name."""
     namespace = vars(module.obj)
     try:
-        found = evals_in(namespace, module.path)
-        reject_lost(take_created(module.path), found, namespace)
-        unique_names(found)
+        evals = evals_in(namespace, module.path)
+        reject_lost(take_created(module.path), evals, namespace)
+        unique_names(evals)
     except DemeanorError as error:
         return _shown(str(error))
     return None
@@ -161,17 +161,17 @@ def _result_of(item: EvalItem) -> ItemResult:
     items = _run_together(item)
     address = getattr(item.config, "workerinput", {}).get("demeanor_run")
     if address:
-        requests = [CellRequest(str(one.path), one.cell.id) for one in items]
+        requests = [CellRequest(str(item.path), item.cell.id) for item in items]
         return request_result(address, requests, item.cell.id)
     batch = batch_of(item.config)
-    batch.start([one.cell for one in items])
+    batch.start([item.cell for item in items])
     return batch.result(item.cell)
 
 
 def _run_together(item: EvalItem) -> list[EvalItem]:
     """The items whose cells run together: all selected ones, or with `-x` only this one."""
     items: list[Any] = [item] if item.config.option.maxfail else item.session.items
-    return [one for one in items if isinstance(one, EvalItem) and (one is item or not _is_skipped(one))]
+    return [other for other in items if isinstance(other, EvalItem) and (other is item or not _is_skipped(other))]
 
 
 def _is_skipped(item: EvalItem) -> bool:

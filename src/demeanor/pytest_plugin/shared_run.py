@@ -69,12 +69,12 @@ class SharedRun:
             except OSError:
                 return
             try:
-                requests, wanted = _receive(connection)
+                requests, cell = _receive(connection)
                 batch = self._start(requests)
             except BaseException as error:  # noqa: BLE001 - raised again in the worker
                 _send(connection, _sendable(error))
                 continue
-            answer = threading.Thread(target=_answer, args=(connection, batch, self._cells[wanted]), daemon=True)
+            answer = threading.Thread(target=_answer, args=(connection, batch, self._cells[cell]), daemon=True)
             answer.start()
 
     def _start(self, requests: Sequence[CellRequest]) -> Batch:
@@ -83,43 +83,43 @@ class SharedRun:
         from demeanor.pytest_plugin.batch import batch_of
 
         batch = batch_of(self._config)
-        for path in dict.fromkeys(one.path for one in requests):
+        for path in dict.fromkeys(request.path for request in requests):
             if path not in self._read:
                 self._cells.update({cell.id: cell for cell in batch.plan(discover([path])).cells})
                 self._read.add(path)
-        unknown = next((one for one in requests if one.id not in self._cells), None)
+        unknown = next((request for request in requests if request.id not in self._cells), None)
         if unknown is not None:
             raise BadInput(f"{unknown.id!r} was found by a worker of xdist only", where=unknown.path, key="eval")
-        batch.start([self._cells[one.id] for one in requests])
+        batch.start([self._cells[request.id] for request in requests])
         return batch
 
 
-def request_result(address: str, together: Sequence[CellRequest], wanted: str) -> ItemResult:
+def request_result(address: str, together: Sequence[CellRequest], cell: str) -> ItemResult:
     """In a worker: let the cells run, and wait for the result of one of them."""
     from demeanor.core.values.errors import UsageError
 
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(address)
-            _send(connection, (list(together), wanted), close=False)
-            found: ItemResult | BaseException = _receive(connection)
+            _send(connection, (list(together), cell), close=False)
+            result: ItemResult | BaseException = _receive(connection)
     except (OSError, EOFError) as error:
         raise UsageError(
             f"the process that runs the evals of all xdist workers can't be reached: {str(error) or 'it has ended'}\n"
             "  → start the workers on this machine (-n 4), or run pytest without xdist"
         ) from None
-    if isinstance(found, BaseException):
-        raise found
-    return found
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 def _answer(connection: socket.socket, batch: Batch, cell: Cell) -> None:
-    found: ItemResult | BaseException
+    result: ItemResult | BaseException
     try:
-        found = batch.result(cell)
+        result = batch.result(cell)
     except BaseException as error:  # noqa: BLE001 - raised again in the worker
-        found = _sendable(error)
-    _send(connection, found)
+        result = _sendable(error)
+    _send(connection, result)
 
 
 def _sendable(error: BaseException) -> Exception:

@@ -49,10 +49,10 @@ def sign(name: str, screen: Screen) -> Text:
 
 def dots(outcomes: Iterable[str], screen: Screen) -> Text:
     """`✓✓✗`: one sign per trial; more than twelve are counted, as in `18✓ 2✗`."""
-    found = list(outcomes)
-    if len(found) <= _MAX_SIGNS:
-        return Text.assemble(*(sign(outcome, screen) for outcome in found))
+    marks = list(outcomes)
+    if len(marks) <= _MAX_SIGNS:
+        return Text.assemble(*(sign(outcome, screen) for outcome in marks))
     parts = []
-    for outcome, number in sorted(Counter(found).items(), key=lambda item: list(_SIGNS).index(item[0])):
+    for outcome, number in sorted(Counter(marks).items(), key=lambda item: list(_SIGNS).index(item[0])):
         parts.append(Text.assemble(str(number), sign(outcome, screen)))
     return Text(" ").join(parts)

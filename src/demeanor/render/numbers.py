@@ -94,13 +94,15 @@ def tokens_and_cost(spent: Spent, uncounted: int = 0, unpriced: int = 0) -> str:
     return f"{counted} · {money(spent, unpriced) if spent.cost_usd is not None else 'cost unknown'}"
 
 
-def numbers(found: list[int]) -> str:
+def numbers(ordered: list[int]) -> str:
     """`2`, `2 and 3`, `1–4`."""
-    if len(found) > 2 and found == list(range(found[0], found[-1] + 1)):
-        return f"{found[0]}–{found[-1]}"
-    return " and ".join([", ".join(map(str, found[:-1])), str(found[-1])] if len(found) > 1 else map(str, found))
+    if len(ordered) > 2 and ordered == list(range(ordered[0], ordered[-1] + 1)):
+        return f"{ordered[0]}–{ordered[-1]}"
+    return " and ".join(
+        [", ".join(map(str, ordered[:-1])), str(ordered[-1])] if len(ordered) > 1 else map(str, ordered)
+    )
 
 
-def trials(found: list[int]) -> str:
+def trials(ordered: list[int]) -> str:
     """`trial 2`, `trials 2 and 3`."""
-    return f"trial{'' if len(found) == 1 else 's'} {numbers(found)}"
+    return f"trial{'' if len(ordered) == 1 else 's'} {numbers(ordered)}"

@@ -23,16 +23,16 @@ _NIGHTS = 3 * NIGHTS
 def eval_hashes(evals: Iterable[Eval]) -> dict[str, str]:
     """By name: the hash of each eval as it is defined now; empty if its workspace can't be built here."""
 
-    async def hash_of(one: Eval, cache: TemplateCache) -> str:
+    async def hash_of(eval_: Eval, cache: TemplateCache) -> str:
         try:
-            template = await cache.get(one.scenario, where=one.source.path)
+            template = await cache.get(eval_.scenario, where=eval_.source.path)
         except DemeanorError:
             return ""
-        return eval_hash(one, template.tree)
+        return eval_hash(eval_, template.tree)
 
     async def all_hashes() -> dict[str, str]:
         with temporary_templates() as cache:
-            return {one.name: await hash_of(one, cache) for one in evals}
+            return {eval_.name: await hash_of(eval_, cache) for eval_ in evals}
 
     return asyncio.run(all_hashes())
 
@@ -67,20 +67,22 @@ def baselines_of(
         for subject, course in rate_histories(nights_of_eval, correlation).items()
         if course.points
     }
-    found = {}
+    baselines = {}
     for own in plan.cells:
         baseline = baseline_of(
             by_cell.get(own.id, ()), eval_hash=hashes.get(own.eval.name, ""), began=began.get(own.id)
         )
         if baseline is not None:
-            found[own.id] = baseline
-    return found
+            baselines[own.id] = baseline
+    return baselines
 
 
 def edited_since(nights: Iterable[RunCell], hashes: Mapping[str, str]) -> set[str]:
     """The evals that nights have run, but none as it is defined now: they were edited since."""
-    known: dict[str, set[str]] = {}
+    hashes_before: dict[str, set[str]] = {}
     for cell in nights:
         if cell.judged:
-            known.setdefault(cell.eval, set()).add(cell.eval_hash)
-    return {name for name, own in hashes.items() if own and name in known and not known[name] & {own, ""}}
+            hashes_before.setdefault(cell.eval, set()).add(cell.eval_hash)
+    return {
+        name for name, own in hashes.items() if own and name in hashes_before and not hashes_before[name] & {own, ""}
+    }

@@ -78,12 +78,12 @@ def drifted_judges(history: History) -> tuple[str, ...]:
 
 def uncalibrated(history: History, evals: Sequence[Eval], config: Config) -> Mapping[str, str]:
     """The evals whose judge is not calibrated and not trusted by name; each with what to do."""
-    known = held_out_labels(history, evals)
+    calibrated = held_out_labels(history, evals)
     return {
-        one.name: "its judge is not calibrated, so it can't block; → demeanor validate --calibrate"
-        f" {shlex.quote(one.name)}, or name it in `trusted` of [judge]"
-        for one in evals
-        if asks_judge(one) and one.name not in known and one.name not in config.judge.trusted
+        eval_.name: "its judge is not calibrated, so it can't block; → demeanor validate --calibrate"
+        f" {shlex.quote(eval_.name)}, or name it in `trusted` of [judge]"
+        for eval_ in evals
+        if asks_judge(eval_) and eval_.name not in calibrated and eval_.name not in config.judge.trusted
     }
 
 
@@ -94,12 +94,12 @@ def lost_calibrations(history: History, uncalibrated: Mapping[str, str]) -> Mapp
     return {name: f"its judge has changed; {why}" for name, why in uncalibrated.items() if name in was}
 
 
-def _counts(kept: KeptDecision, one: Eval) -> LabelledCounts | None:
+def _counts(kept: KeptDecision, eval_: Eval) -> LabelledCounts | None:
     """The counts of a stored calibration; None if the judge has changed since, or tells nothing."""
     numbers = kept.evidence.get(COUNTS)
-    if kept.answer != CALIBRATED or kept.eval_hash != judge_identity(one):
+    if kept.answer != CALIBRATED or kept.eval_hash != judge_identity(eval_):
         return None
     if not isinstance(numbers, list) or len(numbers) != 4 or not all(isinstance(n, int) for n in numbers):
         return None
-    found = LabelledCounts(*numbers)
-    return found if found.informative else None
+    counts = LabelledCounts(*numbers)
+    return counts if counts.informative else None

@@ -145,7 +145,7 @@ def _on_one_line(error: Exception) -> str:
 def _fetch(
     github: GitHub,
     workflows: Sequence[str],
-    known: Collection[PastRun],
+    past_runs: Collection[PastRun],
     config: Config,
     environ: Mapping[str, str],
     results: Path,
@@ -156,8 +156,8 @@ def _fetch(
     if branch is None:
         raise UsageError("the default branch is unknown\n  → set `branch` in [nightly]")
     listed = [run for name in workflows for run in _newest(github.runs(name, branch))]
-    uids = {run.info.uid for run in known}
-    missing = [run for run in _without_imported(listed, known, folder) if not _is_known(folder, run, uids)]
+    uids = {run.info.uid for run in past_runs}
+    missing = [run for run in _without_imported(listed, past_runs, folder) if not _is_known(folder, run, uids)]
     catalog = Catalog(config=config, environ=environ)
     lost = 0
     for number, run in enumerate(missing, start=1):
@@ -183,9 +183,11 @@ def _newest(runs: Iterable[WorkflowRun]) -> list[WorkflowRun]:
     return list(islice((run for run in runs if run.own and run.finished), MOST_NIGHTS))[::-1]
 
 
-def _without_imported(listed: Iterable[WorkflowRun], known: Collection[PastRun], folder: Path) -> Iterable[WorkflowRun]:
+def _without_imported(
+    listed: Iterable[WorkflowRun], past_runs: Collection[PastRun], folder: Path
+) -> Iterable[WorkflowRun]:
     """The runs whose night did not get into the history in another way: each night there stands for one run at most."""
-    nights = [run for run in known if run.info.kind == "nightly"]
+    nights = [run for run in past_runs if run.info.kind == "nightly"]
     others = [night.info for night in nights if folder.resolve() not in night.path.resolve().parents]
     for run in listed:
         night = next((info for info in others if _belongs(info, run)), None)

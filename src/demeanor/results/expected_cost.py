@@ -49,14 +49,14 @@ class PlanEstimate:
     @property
     def cost_usd(self) -> float | None:
         """US dollars, as far as earlier runs tell; None if none does."""
-        known = [cell.cost_usd for cell in self.cells.values() if cell.cost_usd is not None]
-        return fsum(known) if known else None
+        costs = [cell.cost_usd for cell in self.cells.values() if cell.cost_usd is not None]
+        return fsum(costs) if costs else None
 
     @property
     def tokens(self) -> int | None:
         """Tokens in both directions, as far as earlier runs tell; None if none does."""
-        known = [cell.tokens for cell in self.cells.values() if cell.tokens is not None]
-        return sum(known) if known else None
+        counts = [cell.tokens for cell in self.cells.values() if cell.tokens is not None]
+        return sum(counts) if counts else None
 
 
 def estimate_plan(
@@ -69,14 +69,16 @@ def estimate_plan(
     try:
         with open_project_history(catalog.config, environ, results=results) as history:
             earlier = earlier_cells(cells, history)
-            found = {
+            estimates = {
                 cell.id: _estimate(cell, earlier.get((cell.eval.name, str(cell.subject)), ()), catalog, history)
                 for cell in cells
             }
     except StoreError as error:
         return PlanEstimate(cells={}, text=f"expected cost: unknown, since the history can't be read: {error}")
-    new = sum(len(cell.trials) for cell in cells if found[cell.id].cost_usd is None)
-    return PlanEstimate(cells=found, text=_text(PlanEstimate(cells=found, text=""), new, plan, catalog.config, request))
+    new = sum(len(cell.trials) for cell in cells if estimates[cell.id].cost_usd is None)
+    return PlanEstimate(
+        cells=estimates, text=_text(PlanEstimate(cells=estimates, text=""), new, plan, catalog.config, request)
+    )
 
 
 def trial_costs(plan: Plan, config: Config, environ: Mapping[str, str], results: Path) -> Mapping[str, float]:
@@ -89,14 +91,14 @@ def trial_costs(plan: Plan, config: Config, environ: Mapping[str, str], results:
     except StoreError:
         return {}
     for used in (_usd, _tokens, _seconds):
-        known = {
+        costs = {
             cell.id: mean
             for cell in cells
             if (mean := _mean(used(past) for past in earlier.get((cell.eval.name, str(cell.subject)), ())))
         }
-        if known:
-            usual = fsum(known.values()) / len(known)
-            return {cell.id: known.get(cell.id, usual) for cell in cells}
+        if costs:
+            usual = fsum(costs.values()) / len(costs)
+            return {cell.id: costs.get(cell.id, usual) for cell in cells}
     return {}
 
 

@@ -80,12 +80,12 @@ def labels_of_file(path: Path, name: str, latest: str) -> Iterator[Label]:
             raise BadInput(
                 f"line {line} has no {missing[0]}", where=path, remedy="the columns are trial, label and run"
             )
-        one, _, rest = row["trial"].partition("/")
+        eval_, _, rest = row["trial"].partition("/")
         subject, _, number = rest.rpartition("/")
         if row["label"] not in {"good", "bad"}:
             raise BadInput(f"line {line}: unknown label {row['label']!r}", where=path, remedy="write good or bad")
         if not subject or not number.isdigit():
             raise BadInput(f"line {line}: {row['trial']!r} is not a trial", where=path, remedy="write EVAL/SUBJECT/N")
-        if one == name:
+        if eval_ == name:
             run = row.get("run") or latest
             yield Label(run=run, subject=subject, number=int(number), good=row["label"] == "good")

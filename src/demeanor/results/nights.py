@@ -160,7 +160,7 @@ def nights_until(
         began = run.info.started, run.name
         earlier = [day for day in days if (day[-1].info.started, day[-1].name) < began]
         return (*_nights(history, earlier[-number:] if number else (), evals)[-number:], Night(runs=(run,)))
-    place = next((index for index, day in enumerate(days) if run.name in {one.name for one in day}), None)
+    place = next((index for index, day in enumerate(days) if run.name in {other.name for other in day}), None)
     if place is None:  # another branch than the one asked for
         return (Night(runs=(run,)),)
     nights = _nights(history, days[max(0, place - number) : place + 1], evals)
@@ -175,26 +175,26 @@ def all_nights(history: History, *, evals: Collection[str] = ()) -> tuple[Night,
 
 def cells_of_nights(history: History, nights: Sequence[Night], evals: Collection[str] = ()) -> list[RunCell]:
     """The cells of these nights, oldest first: one per night, eval and subject."""
-    found = _cells_by_night(history, nights, evals)
-    return [_sum(own, night) for night, cells in zip(nights, found, strict=True) for own in _by_cell(cells).values()]
+    cells = _cells_by_night(history, nights, evals)
+    return [_sum(own, night) for night, cells in zip(nights, cells, strict=True) for own in _by_cell(cells).values()]
 
 
 def recent_cells(history: History, nights: Sequence[Night]) -> dict[tuple[str, str], tuple[RunCell, ...]]:
     """By eval and subject: the cells with a judged trial in the last of these nights, oldest first."""
-    found: dict[tuple[str, str], list[RunCell]] = {}
+    by_cell: dict[tuple[str, str], list[RunCell]] = {}
     for cell in cells_of_nights(history, nights[-LAST_NIGHTS:]):
         if cell.judged:
-            found.setdefault((cell.eval, cell.subject), []).append(cell)
-    return {key: tuple(cells) for key, cells in found.items()}
+            by_cell.setdefault((cell.eval, cell.subject), []).append(cell)
+    return {key: tuple(cells) for key, cells in by_cell.items()}
 
 
 def _days(runs: Iterable[PastRun]) -> list[tuple[PastRun, ...]]:
     """Nightly runs, oldest first, by day and by what they ran at; in the order of the last run of each."""
-    found: dict[tuple[object, ...], list[PastRun]] = {}
+    by_day: dict[tuple[object, ...], list[PastRun]] = {}
     for run in runs:
         info = run.info
-        found.setdefault((info.started[:10], info.branch, info.commit, info.dirty), []).append(run)
-    return [tuple(own) for own in sorted(found.values(), key=lambda own: (own[-1].info.started, own[-1].name))]
+        by_day.setdefault((info.started[:10], info.branch, info.commit, info.dirty), []).append(run)
+    return [tuple(own) for own in sorted(by_day.values(), key=lambda own: (own[-1].info.started, own[-1].name))]
 
 
 def _nights(history: History, days: Sequence[Sequence[PastRun]], evals: Collection[str]) -> tuple[Night, ...]:
@@ -219,26 +219,26 @@ def _nights(history: History, days: Sequence[Sequence[PastRun]], evals: Collecti
     return tuple(nights)
 
 
-def _differ(one: tuple[str, str], other: tuple[str, str]) -> bool:
+def _differ(versions: tuple[str, str], other: tuple[str, str]) -> bool:
     """Whether two versions of a cell (eval hash and fingerprint) differ; what is unknown does not."""
-    return any(a and b and a != b for a, b in zip(one, other, strict=True))
+    return any(a and b and a != b for a, b in zip(versions, other, strict=True))
 
 
 def _cells_by_night(history: History, nights: Sequence[Night], evals: Collection[str]) -> list[list[RunCell]]:
     """The cells of the runs of each night, in the order of the runs, without trials that two runs share."""
     place = {name: index for index, night in enumerate(nights) for name in night.names}
-    found: list[list[RunCell]] = [[] for _ in nights]
+    by_night: list[list[RunCell]] = [[] for _ in nights]
     nightly = [night for night in nights if night.info.kind == "nightly"]
     names = [name for night in nightly for name in night.names]
     for cell in history.nightly_cells(None, evals=evals, runs=names) if names else ():
-        found[place[cell.run]].append(cell)
+        by_night[place[cell.run]].append(cell)
     for night in nights:
         if night.info.kind != "nightly":
             own = history.cells(night.name)
-            found[place[night.name]] += [cell for cell in own if not evals or cell.eval in evals]
+            by_night[place[night.name]] += [cell for cell in own if not evals or cell.eval in evals]
         elif len(night.runs) > 1:
-            found[place[night.name]] = _without_repeats(history, found[place[night.name]])
-    return found
+            by_night[place[night.name]] = _without_repeats(history, by_night[place[night.name]])
+    return by_night
 
 
 def _without_repeats(history: History, cells: Sequence[RunCell]) -> list[RunCell]:
@@ -272,10 +272,10 @@ def _less(cell: RunCell, repeated: Mapping[str, int] | None) -> RunCell | None:
 
 
 def _by_cell(cells: Iterable[RunCell]) -> dict[tuple[str, str], list[RunCell]]:
-    found: dict[tuple[str, str], list[RunCell]] = {}
+    by_cell: dict[tuple[str, str], list[RunCell]] = {}
     for cell in cells:
-        found.setdefault((cell.eval, cell.subject), []).append(cell)
-    return found
+        by_cell.setdefault((cell.eval, cell.subject), []).append(cell)
+    return by_cell
 
 
 def _as_last_defined(own: Sequence[RunCell], cells: Sequence[RunCell]) -> list[RunCell]:
@@ -324,4 +324,4 @@ def _sum(cells: Sequence[RunCell], night: Night) -> RunCell:
 
 def _joined(values: Iterable[str]) -> str:
     """The distinct values, as a cell with several has them."""
-    return _VERSIONS.join(dict.fromkeys(one for value in values for one in value.split(_VERSIONS) if one))
+    return _VERSIONS.join(dict.fromkeys(version for value in values for version in value.split(_VERSIONS) if version))

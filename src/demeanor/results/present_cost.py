@@ -24,13 +24,13 @@ def present_cost(catalog: Catalog, subject: Subject, uses: Iterable[ModelUse]) -
         else cost(use.usage, others.get(use.model, own))
         for use in uses
     ]
-    return None if None in costs else math.fsum(one for one in costs if one is not None)
+    return None if None in costs else math.fsum(amount for amount in costs if amount is not None)
 
 
 def _prices_of_other_models(catalog: Catalog, subject: Subject) -> Mapping[str, Price | None]:
     """The prices of the models that the agent may request besides its subject's, by all their names."""
-    found: dict[str, Price | None] = {}
+    prices: dict[str, Price | None] = {}
     for name in catalog.also(subject.agent):
         upstream = catalog.models.model(name)
-        found |= dict.fromkeys((name, str(getattr(upstream, "model", name))), upstream.price)
-    return found
+        prices |= dict.fromkeys((name, str(getattr(upstream, "model", name))), upstream.price)
+    return prices

@@ -21,11 +21,11 @@ def unrecorded_promotions(history: History, evals: Iterable[Eval], root: Path) -
     Promotions are recorded in the history, and in a file of the project in `root`.
     """
     demoted = history.last_decisions("demote")
-    promoted = {name: str(one.get("made", "")) for name, one in read_promotions(root).items()}
-    for name, one in history.last_decisions("promote").items():
-        promoted[name] = max(one.made, promoted.get(name, ""))
+    promoted = {name: str(promotion.get("made", "")) for name, promotion in read_promotions(root).items()}
+    for name, decision in history.last_decisions("promote").items():
+        promoted[name] = max(decision.made, promoted.get(name, ""))
     standing = {name for name, made in promoted.items() if name not in demoted or made >= demoted[name].made}
-    always = {one.name for one in evals if one.policy is Policy.ALWAYS_PASSES}
+    always = {eval_.name for eval_ in evals if eval_.policy is Policy.ALWAYS_PASSES}
     return always - standing, bool(promoted)
 
 
@@ -37,19 +37,19 @@ def promoted_by_hand(history: History, evals: Iterable[Eval], root: Path) -> dic
         return {}
     demoted = history.last_decisions("demote")
     first = nights[-1]
-    found = {}
+    promoted = {}
     for name in sorted(missing):
         cells = history.eval_history(name, kind="nightly")
         other = next((cell for cell in reversed(cells) if cell.policy is not Policy.ALWAYS_PASSES), None)
         if other is not None:
-            found[name] = f"it was {other.policy.value} in {other.run}"
+            promoted[name] = f"it was {other.policy.value} in {other.run}"
         elif name in demoted:
-            found[name] = f"it was demoted on {demoted[name].made[:10]}"
+            promoted[name] = f"it was demoted on {demoted[name].made[:10]}"
         elif not cells:
-            found[name] = "no night has run it yet"
+            promoted[name] = "no night has run it yet"
         elif cells[0].started[:10] > first.info.started[:10]:
-            found[name] = f"it was ALWAYS_PASSES in its first night, {cells[0].run}"
-    return found
+            promoted[name] = f"it was ALWAYS_PASSES in its first night, {cells[0].run}"
+    return promoted
 
 
 def manual_promotion(name: str, why: str) -> str:

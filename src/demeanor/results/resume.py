@@ -51,7 +51,7 @@ class Stale:
     """Which evals and subjects have changed or are gone, for the report."""
 
 
-def resumed_request(run: RunFolder, given: RunRequest) -> RunRequest:
+def resumed_request(run: RunFolder, options: RunRequest) -> RunRequest:
     """The request of an earlier run with the changeable options that were given; others must not differ."""
     try:
         earlier = decode(RunRequest, run.info().arguments)
@@ -63,24 +63,24 @@ def resumed_request(run: RunFolder, given: RunRequest) -> RunRequest:
             " which decides by other rules than `demeanor run`"
             f"\n  → start the command again: demeanor {earlier.command}"
         )
-    if given.kind == "nightly" != earlier.kind:
+    if options.kind == "nightly" != earlier.kind:
         raise UsageError(f"{run.folder.name} is no night\n  → resume it with `demeanor run --resume`")
     default = RunRequest()
     for name, option in _OPTIONS.items():
-        value = getattr(given, name)
+        value = getattr(options, name)
         if value != getattr(default, name) and value != getattr(earlier, name):
             raise UsageError(
                 f"{option} can't change when a run is resumed: {run.folder.name} ran"
                 f" {_shown(option, getattr(earlier, name))}\n  → leave {option} out, or start a new run"
             )
     done = max((record.number for record in run.records()), default=0)
-    if given.trials is not None and given.trials < done:
+    if options.trials is not None and options.trials < done:
         raise UsageError(
-            f"--trials {given.trials}: {run.folder.name} already has {count(done, 'trial')} of an eval"
+            f"--trials {options.trials}: {run.folder.name} already has {count(done, 'trial')} of an eval"
             f"\n  → use --trials {done} or more, or start a new run"
         )
-    changed = {name: getattr(given, name) for name in _CHANGEABLE if getattr(given, name) != getattr(default, name)}
-    return replace(earlier, **{"jobs": None, "build": given.build, **changed})
+    changed = {name: getattr(options, name) for name in _CHANGEABLE if getattr(options, name) != getattr(default, name)}
+    return replace(earlier, **{"jobs": None, "build": options.build, **changed})
 
 
 def stale_attempts(run: RunFolder, plan: Plan, *, settings: bool = True) -> Stale:
@@ -126,5 +126,5 @@ def _shown(option: str, value: object) -> str:
         value = value.edits
     if value in (None, "", False, ()):
         return f"without {option}"
-    given = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-    return f"with {given}" if option == _PATHS else f"with {option} {given}"
+    shown = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return f"with {shown}" if option == _PATHS else f"with {option} {shown}"

@@ -89,15 +89,15 @@ def find_past_run(
     """A run by its name, its uid or its folder; None means the latest nightly run, or else the latest run, of `branch`
     if given. `latest` is the latest run in `results`, as for every command; if there is none, that of the history."""
     if name is None:
-        found = history.runs(kind="nightly", branch=branch, limit=1) or history.runs(branch=branch, limit=1)
-        if not found and branch is not None:
-            known = {run.info.branch for run in history.runs() if run.info.branch}
-            raise UnknownName("branch", branch, known, where="the history")
-        if not found:
+        runs = history.runs(kind="nightly", branch=branch, limit=1) or history.runs(branch=branch, limit=1)
+        if not runs and branch is not None:
+            branches = {run.info.branch for run in history.runs() if run.info.branch}
+            raise UnknownName("branch", branch, branches, where="the history")
+        if not runs:
             raise UsageError(
                 "the history has no run yet\n  → demeanor nightly starts one, demeanor store import imports others"
             )
-        return found[0]
+        return runs[0]
     folder = _latest_of(results) if name == LATEST and results is not None else Path(name)
     if (folder / RUN_FILE).is_file():
         info = RunFolder(folder).info()
@@ -137,20 +137,20 @@ def runs_with_eval(
     name: str, results: Path, config: Config, environ: Mapping[str, str], *, last: int
 ) -> tuple[StoredRun, ...]:
     """The last runs that tried an eval, on any machine, the oldest first; raises UnknownName if there is none."""
-    found: dict[str, tuple[str, PastRun | RunFolder]] = {}
+    runs_by_id: dict[str, tuple[str, PastRun | RunFolder]] = {}
     seen: set[str] = set()
     for folder in map(RunFolder, list_runs(results)):
         evals = {str(cell["eval"]) for cell in folder.cells()}
         seen |= {folder.info().id, *evals}
         if name in evals and any(record.eval == name for record in folder.records()):
-            found[folder.info().id] = (folder.info().started, folder)
+            runs_by_id[folder.info().id] = (folder.info().started, folder)
     with open_project_history(config, environ, results=results) as history:
         for cell in history.eval_history(name):
-            if cell.attempts and cell.run not in found:
-                found[cell.run] = (cell.started, history.run(cell.run))
-        if not found:
+            if cell.attempts and cell.run not in runs_by_id:
+                runs_by_id[cell.run] = (cell.started, history.run(cell.run))
+        if not runs_by_id:
             raise UnknownName("run or eval", name, {*seen, *(run.name for run in history.runs())}, where=results)
-        return tuple(_load(history, run, results) for run in _newest(found, last))
+        return tuple(_load(history, run, results) for run in _newest(runs_by_id, last))
 
 
 def runs_before(
@@ -158,18 +158,20 @@ def runs_before(
 ) -> Iterator[StoredRun]:
     """The runs that started before this one, on any machine, the newest first."""
     local = [folder for folder in map(RunFolder, list_runs(results)) if folder.folder.name < run.name][-most:]
-    found: dict[str, tuple[str, PastRun | RunFolder]] = {one.info().id: (one.info().started, one) for one in local}
+    by_id: dict[str, tuple[str, PastRun | RunFolder]] = {
+        folder.info().id: (folder.info().started, folder) for folder in local
+    }
     with open_project_history(config, environ, results=results) as history:
-        earlier = (one for one in history.runs() if (one.info.started, one.name) < (run.info.started, run.name))
-        for one in islice(earlier, most):
-            found.setdefault(one.name, (one.info.started, one))
-        for known in reversed(_newest(found, most)):
-            yield _load(history, known, results)
+        earlier = (past for past in history.runs() if (past.info.started, past.name) < (run.info.started, run.name))
+        for past in islice(earlier, most):
+            by_id.setdefault(past.name, (past.info.started, past))
+        for earlier_run in reversed(_newest(by_id, most)):
+            yield _load(history, earlier_run, results)
 
 
-def _newest(found: Mapping[str, tuple[str, PastRun | RunFolder]], number: int) -> list[PastRun | RunFolder]:
-    """The newest runs, the oldest first; `found` is name → start and run."""
-    return [run for _, (_, run) in sorted(found.items(), key=lambda one: (one[1][0], one[0]))[-number:]]
+def _newest(runs: Mapping[str, tuple[str, PastRun | RunFolder]], number: int) -> list[PastRun | RunFolder]:
+    """The newest runs, the oldest first; `runs` is name → start and run."""
+    return [run for _, (_, run) in sorted(runs.items(), key=lambda item: (item[1][0], item[0]))[-number:]]
 
 
 def _load(history: History, run: PastRun | RunFolder, results: Path) -> StoredRun:
@@ -197,8 +199,8 @@ def _from_history(history: History, run: PastRun, results: Path, *, trials: Coll
     reasons = {f"{cell.eval}/{cell.subject}": cell.skip_reason for cell in planned if cell.skip_reason}
     evals = _evals_of(trials, cells)
     if evals:
-        found = (record for name in sorted(evals) for record in history.records(run.name, name=name))
-        records = tuple(sorted(found, key=lambda record: record.ended))
+        unsorted = (record for name in sorted(evals) for record in history.records(run.name, name=name))
+        records = tuple(sorted(unsorted, key=lambda record: record.ended))
     else:
         records = history.records(run.name)
     return StoredRun(info=run.info, records=records, cells=tuple(map("/".join, cells)), place=place, skipped=reasons)
@@ -206,11 +208,11 @@ def _from_history(history: History, run: PastRun, results: Path, *, trials: Coll
 
 def _evals_of(trials: Collection[str], cells: Collection[tuple[str, str]]) -> frozenset[str]:
     """The evals that trials can belong to by their names; none, which means all, if a name fits no cell or many."""
-    found: set[str] = set()
+    names: set[str] = set()
     for trial in trials:
-        wanted = f"{trial.rstrip('/').replace('/trial-', '/')}/"
-        own = {name for name, subject in cells if wanted.startswith(f"{name}/") or f"{name}/".startswith(wanted)}
+        path = f"{trial.rstrip('/').replace('/trial-', '/')}/"
+        own = {name for name, subject in cells if path.startswith(f"{name}/") or f"{name}/".startswith(path)}
         if not own:
             return frozenset()
-        found |= own
-    return frozenset(found) if len(found) <= _FEW else frozenset()
+        names |= own
+    return frozenset(names) if len(names) <= _FEW else frozenset()

@@ -39,18 +39,19 @@ def sent_instructions(run: StoredRun, record: Record, config: Config) -> tuple[P
     return instructions(request, capture.facts)
 
 
-def locate(found: Sequence[PromptInstruction], config: Config) -> tuple[LocatedInstruction, ...]:
+def locate(instructions: Sequence[PromptInstruction], config: Config) -> tuple[LocatedInstruction, ...]:
     """The instructions with the tracked files that contain them; outside of a git repository, none is found."""
     evals = tuple(path.rstrip("/") for path in config.paths)
 
     def in_evals(path: str) -> bool:
-        return any(path == one or path.startswith(f"{one}/") for one in evals)
+        return any(path == place or path.startswith(f"{place}/") for place in evals)
 
-    texts = {one.id: one.text for one in found if one.kind != "section"}
+    texts = {instruction.id: instruction.text for instruction in instructions if instruction.kind != "section"}
     try:
         places = find_texts(texts, tracked_text_files(config.root, leave_out=in_evals))
     except GitError:
         places = {}
     return tuple(
-        LocatedInstruction(instruction=one, location=next(iter(places.get(one.id, ())), None)) for one in found
+        LocatedInstruction(instruction=instruction, location=next(iter(places.get(instruction.id, ())), None))
+        for instruction in instructions
     )

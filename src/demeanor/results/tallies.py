@@ -37,10 +37,10 @@ def tally(cell: Cell, records: Iterable[Record]) -> Tally:
     )
 
 
-def despite_lost(found: Tally, lost: Sequence[str]) -> Tally:
+def despite_lost(tally: Tally, lost: Sequence[str]) -> Tally:
     """The tally of a run that has lost shards: where trials are missing, all of them are needed, as a shard that is
     lost may hide any failure."""
-    return replace(found, needed=found.planned) if lost and found.missing else found
+    return replace(tally, needed=tally.planned) if lost and tally.missing else tally
 
 
 def tally_trials(
@@ -66,7 +66,7 @@ def tally_trials(
         passed=passed,
         failed=outcomes["fail"],
         voided=outcomes["void"],
-        void_causes=dict(Counter(one.verdict.cause for one in trials if isinstance(one.verdict, Void))),
+        void_causes=dict(Counter(trial.verdict.cause for trial in trials if isinstance(trial.verdict, Void))),
         missing=missing,
         attempts=len(attempts),
         needed=needed,
@@ -83,43 +83,43 @@ def tally_trials(
 def summary(tallies: Sequence[Tally]) -> tuple[Summary, ...]:
     """One summary per subject, in the order in which the subjects first appear."""
     by_subject: dict[str, list[Tally]] = {}
-    for found in tallies:
-        by_subject.setdefault(found.subject, []).append(found)
+    for tally in tallies:
+        by_subject.setdefault(tally.subject, []).append(tally)
     return tuple(_summary_of(subject, own) for subject, own in by_subject.items())
 
 
 def _summary_of(subject: str, tallies: Sequence[Tally]) -> Summary:
-    counted = [found for found in tallies if found.policy is not Policy.USUALLY_FAILS]
-    judged = [found for found in counted if found.judged]
-    known_bad = [found for found in tallies if found.policy is Policy.USUALLY_FAILS and found.judged]
-    spent, _, _ = total(found.spent for found in tallies)
+    counted = [tally for tally in tallies if tally.policy is not Policy.USUALLY_FAILS]
+    judged = [tally for tally in counted if tally.judged]
+    known_bad = [tally for tally in tallies if tally.policy is Policy.USUALLY_FAILS and tally.judged]
+    spent, _, _ = total(tally.spent for tally in tallies)
     return Summary(
         subject=subject,
         evals=len(tallies),
         judged=len(judged),
         known_bad=len(known_bad),
         known_bad_rate=mean_rate(known_bad) if known_bad else None,
-        statuses=dict(Counter(found.status for found in tallies)),
+        statuses=dict(Counter(tally.status for tally in tallies)),
         rate=mean_rate(judged) if judged else None,
-        pass_at=_means([found.pass_at for found in counted]),
-        pass_hat=_means([found.pass_hat for found in counted]),
+        pass_at=_means([tally.pass_at for tally in counted]),
+        pass_hat=_means([tally.pass_hat for tally in counted]),
         spent=spent,
-        unpriced=sum(found.unpriced for found in tallies),
-        uncounted=sum(found.uncounted for found in tallies),
+        unpriced=sum(tally.unpriced for tally in tallies),
+        uncounted=sum(tally.uncounted for tally in tallies),
     )
 
 
 def case_groups(tallies: Iterable[tuple[str | None, Tally]]) -> tuple[CaseGroup, ...]:
     """One group per shared name and subject, from tallies with the name that each shares with other cases."""
     groups: dict[tuple[str, str], list[Tally]] = {}
-    for name, found in tallies:
+    for name, tally in tallies:
         if name is not None:
-            groups.setdefault((name, found.subject), []).append(found)
+            groups.setdefault((name, tally.subject), []).append(tally)
     return tuple(_case_group(name, subject, own) for (name, subject), own in groups.items())
 
 
 def _case_group(name: str, subject: str, tallies: Sequence[Tally]) -> CaseGroup:
-    counts = [(found.passed, found.judged) for found in tallies if found.judged]
+    counts = [(tally.passed, tally.judged) for tally in tallies if tally.judged]
     value, low, high = clustered_mean(counts) if counts else (0.0, 0.0, 0.0)
     rate = Estimate(value=value, low=low, high=high) if counts else None
     return CaseGroup(name=name, subject=subject, cases=len(tallies), judged=len(counts), rate=rate)
@@ -127,14 +127,14 @@ def _case_group(name: str, subject: str, tallies: Sequence[Tally]) -> CaseGroup:
 
 def mean_rate(judged: Sequence[Tally | RunCell]) -> Estimate:
     """The mean of the rates of some cells that have judged trials, with its interval."""
-    rates = [found.passed / found.judged for found in judged]
-    low, high = wilson_of_mean(rates, [found.judged for found in judged])
+    rates = [tally.passed / tally.judged for tally in judged]
+    low, high = wilson_of_mean(rates, [tally.judged for tally in judged])
     return Estimate(value=math.fsum(rates) / len(rates), low=low, high=high)
 
 
 def _means(per_eval: Sequence[Mapping[int, float | None]]) -> dict[int, Mean | None]:
     means: dict[int, Mean | None] = {}
     for k in sorted({k for numbers in per_eval for k in numbers}):
-        known = [value for numbers in per_eval if (value := numbers.get(k)) is not None]
-        means[k] = Mean(value=math.fsum(known) / len(known), evals=len(known)) if known else None
+        values = [value for numbers in per_eval if (value := numbers.get(k)) is not None]
+        means[k] = Mean(value=math.fsum(values) / len(values), evals=len(values)) if values else None
     return means

@@ -69,14 +69,16 @@ def _paired(
 ) -> list[Pair]:
     """Align by the first key; align what is left between matches by the next key, and the rest by position."""
     if not keys:
-        return [Pair(left=one, right=other, same=False) for one, other in zip_longest(left, right)]
+        return [Pair(left=step, right=other, same=False) for step, other in zip_longest(left, right)]
     key, *rest = keys
     names, others = ([key(event) for event in side] for side in (left, right))
     pairs: list[Pair] = []
     for what, i, j, m, n in opcodes(names, others, work):
         if what == "equal":
             exact = key is _whole
-            pairs += [Pair(left=one, right=other, same=exact) for one, other in zip(left[i:j], right[m:n], strict=True)]
+            pairs += [
+                Pair(left=step, right=other, same=exact) for step, other in zip(left[i:j], right[m:n], strict=True)
+            ]
         else:
             pairs += _paired(left[i:j], right[m:n], rest, work)
     return pairs

@@ -56,10 +56,10 @@ def read_steps(place: RunPlace, record: Record, captures: CaptureStore | None) -
 def user_replies(place: RunPlace, record: Record, captures: CaptureStore | None) -> tuple[UserTurn, ...]:
     """What the user replied after turns of the agent; nothing if that is not available."""
     try:
-        found = load_capture(place, record, captures).user
+        turns = load_capture(place, record, captures).user
     except StoreError:
         return ()
-    return tuple(turn for turn in found if turn.kind == "reply" and turn.said is not None)
+    return tuple(turn for turn in turns if turn.kind == "reply" and turn.said is not None)
 
 
 def load_capture(place: RunPlace, record: Record, captures: CaptureStore | None) -> Capture:

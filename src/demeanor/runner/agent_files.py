@@ -126,8 +126,8 @@ def _content(file: Path) -> bytes:
 
 def _packages(environment: Path) -> bytes:
     """The names and versions of the packages in a Python environment."""
-    found = environment.glob("lib/python*/site-packages/*.dist-info")
-    return "\n".join(sorted(path.name for path in found)).encode()
+    paths = environment.glob("lib/python*/site-packages/*.dist-info")
+    return "\n".join(sorted(path.name for path in paths)).encode()
 
 
 def _has_links(environment: Path) -> bool:

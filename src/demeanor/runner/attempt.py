@@ -106,7 +106,7 @@ async def _make_attempt(trial: Trial, number: int, context: AttemptContext) -> C
     seed, scenario = trial.seed(context.seed), trial.eval.scenario
     async with AsyncExitStack() as stack:
         gateway: GatewaySession | None = None
-        if agent.dialect is not None or any(one.needs_gateway(agent, scenario) for one in context.features):
+        if agent.dialect is not None or any(feature.needs_gateway(agent, scenario) for feature in context.features):
             gateway = await stack.enter_async_context(context.gateway.session(trial, seed=seed))
         sandbox = await stack.enter_async_context(context.sandbox.open_session(template, network=scenario.network))
         if gateway and sandbox.address is not None:

@@ -29,11 +29,11 @@ def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[Cassett
         return ()
     from demeanor.gateway import CassetteFolder, audit
 
-    known = {one.name: one for one in (*_known_evals(config), *chosen)}
-    names = {one.name for one in chosen}
+    evals = {eval_.name: eval_ for eval_ in (*_known_evals(config), *chosen)}
+    names = {eval_.name for eval_ in chosen}
     agents = {*BARE_AGENTS, *config.agents}
     trials = config.trials or DEFAULT_TRIALS
-    return tuple(audit(CassetteFolder(_relative(folder)), known, chosen=names, agents=agents, trials=trials))
+    return tuple(audit(CassetteFolder(_relative(folder)), evals, chosen=names, agents=agents, trials=trials))
 
 
 def shown_path(folder: Path) -> str:
@@ -82,10 +82,10 @@ def cassette_text(folder: str | None, trial: Trial) -> tuple[bytes | None, str]:
     from demeanor.gateway import CassetteFolder, write_cassette
 
     try:
-        _, found = CassetteFolder(_relative(Path(folder))).read(trial.eval.name, str(trial.subject), trial.number)
+        _, cassette = CassetteFolder(_relative(Path(folder))).read(trial.eval.name, str(trial.subject), trial.number)
     except CassetteError as error:
         return None, error.detail
-    return write_cassette(found).encode("utf-8", "replace"), ""
+    return write_cassette(cassette).encode("utf-8", "replace"), ""
 
 
 def changed_task_notes(plan: Plan, request: RunRequest) -> tuple[str, ...]:
@@ -98,13 +98,13 @@ def changed_task_notes(plan: Plan, request: RunRequest) -> tuple[str, ...]:
 
     folder, changed = CassetteFolder(_relative(Path(request.replay))), dict[str, None]()
     for trial in plan.trials():
-        one = trial.eval
-        if one.task is None:
+        eval_ = trial.eval
+        if eval_.task is None:
             continue
         with suppress(CassetteError):
-            _, found = folder.read(one.name, str(trial.subject), trial.number)
-            if found.scenario != scenario_fingerprint(one.scenario, one.task):
-                changed[one.name] = None
+            _, cassette = folder.read(eval_.name, str(trial.subject), trial.number)
+            if cassette.scenario != scenario_fingerprint(eval_.scenario, eval_.task):
+                changed[eval_.name] = None
     if not changed:
         return ()
     return (f"changed since their cassettes were recorded: {', '.join(changed)}; record them again with --record",)

@@ -68,9 +68,9 @@ class Catalog:
     def agent(self, name: str) -> Agent:
         """The agent of that name."""
         if name not in self.made:
-            known = {*BARE_AGENTS, *self.config.agents}
-            if name not in known and name not in third_party():
-                return self._task_agent(name, {*known, *third_party()})
+            agents = {*BARE_AGENTS, *self.config.agents}
+            if name not in agents and name not in third_party():
+                return self._task_agent(name, {*agents, *third_party()})
             unbuilt = bool(self.config.build.command) and not self.built
             table = self.config.tables("agents", unbuilt=unbuilt).get(name) or Table(
                 {}, where=self.config.where, prefix=f"agents.{name}."

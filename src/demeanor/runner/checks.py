@@ -88,10 +88,10 @@ def open_checks(evals: Iterable[Eval], config: Config, *, here: bool = False) ->
 
 def _require_fixtures(evals: Iterable[Eval], problem_of: Callable[[Eval], str | None]) -> None:
     """Raise BadInput if a check takes a fixture that pytest does not know, before anything costs money."""
-    for one in filter(takes_fixtures, evals):
-        if problem := problem_of(one):
+    for eval_ in filter(takes_fixtures, evals):
+        if problem := problem_of(eval_):
             remedy = "define it in a conftest.py; further arguments of a check are fixtures or fields of its case"
-            raise BadInput(problem, where=f"{one.source.path}:{one.source.line}", key="check", remedy=remedy)
+            raise BadInput(problem, where=f"{eval_.source.path}:{eval_.source.line}", key="check", remedy=remedy)
 
 
 def build_workspace(scenario: Scenario, folder: Path) -> Tree:

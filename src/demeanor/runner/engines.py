@@ -123,14 +123,14 @@ def engine_class(name: str) -> type[Engine]:
     """The engine of this name; raises UnknownName if no package has it."""
     for point in installed(ENGINES):
         if point.name == name:
-            found: type[Engine] = loaded(point)
-            return found
+            engine: type[Engine] = loaded(point)
+            return engine
     raise UnknownName("engine", name, installed_engines())
 
 
 def engine_names(evals: Iterable[Eval]) -> tuple[str, ...]:
     """The engines that run the tasks among some evals."""
-    return tuple(dict.fromkeys(one.task.engine for one in evals if one.task is not None))
+    return tuple(dict.fromkeys(eval_.task.engine for eval_ in evals if eval_.task is not None))
 
 
 def plan_engines(plan: Plan) -> tuple[str, ...]:

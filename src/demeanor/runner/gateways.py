@@ -50,11 +50,13 @@ def make_gateway(
             parent_account=parent_account,
             prefix_of=prefix_of,
         )
-    known = {model: catalog.models.model(model) for model in models}
+    served = {model: catalog.models.model(model) for model in models}
     if tasks:  # the adapters of engines strip everything up to the slash
-        known |= {model.rpartition("/")[2]: known[model] for model in models if model.rpartition("/")[2] not in known}
+        served |= {
+            model.rpartition("/")[2]: served[model] for model in models if model.rpartition("/")[2] not in served
+        }
     return GatewayServer(
-        known,
+        served,
         budgets=budgets,
         limits=catalog.config.gateway_limits,
         configured=catalog.models.is_configured,

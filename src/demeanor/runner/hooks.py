@@ -53,8 +53,8 @@ class _Listener:
         self.news.put((event, document))
 
     def _work(self) -> None:
-        while (one := self.news.get()) is not None:
-            self.busy_with, document = one
+        while (event := self.news.get()) is not None:
+            self.busy_with, document = event
             try:
                 self.functions[self.busy_with](document)
             except BaseException as error:  # noqa: BLE001 - code of the user, also sys.exit; it is reported as a note
@@ -101,7 +101,7 @@ class Hooks:
 
     def run_ended(self, plan: Plan, records: Iterable[Record], stopped: str | None) -> None:
         """Tell that a run ended, with the number of its verdicts."""
-        counts = Counter(one.verdict.outcome for one in records if one.final)
+        counts = Counter(record.verdict.outcome for record in records if record.final)
         verdicts = {"pass": counts["pass"], "fail": counts["fail"], "void": counts["void"]}
         planned = sum(1 for _ in plan.trials())
         self.tell("run_ended", {**self._run, "planned": planned, "verdicts": verdicts, "stopped": stopped})
@@ -117,15 +117,15 @@ class Hooks:
 
     def close(self, patience: float = _PATIENCE) -> None:
         """Wait for all hooks."""
-        found = [listener.close(patience) for listener in self._listeners]
-        self.notes += tuple(note for note in found if note)
+        notes = [listener.close(patience) for listener in self._listeners]
+        self.notes += tuple(note for note in notes if note)
         self._listeners = ()
 
 
 def load_hooks() -> Hooks:
     """The hooks of all installed packages. One that can't be loaded is a note."""
     listeners, notes = [], []
-    for point in sorted(installed(ENTRY_POINT), key=lambda one: one.name):
+    for point in sorted(installed(ENTRY_POINT), key=lambda point: point.name):
         try:
             loaded = point.load()
         except Exception as error:  # noqa: BLE001 - code of the user; it is reported as a note
@@ -133,7 +133,7 @@ def load_hooks() -> Hooks:
                 f"hook {point.name!r} can't be loaded: {one_line(f'{type(error).__name__}: {error}', width=300)}"
             )
             continue
-        functions = {event: one for event in EVENTS if callable(one := getattr(loaded, event, None))}
+        functions = {event: function for event in EVENTS if callable(function := getattr(loaded, event, None))}
         if functions:
             listeners.append(_Listener(name=point.name, functions=functions))
         else:

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 def with_judge(evals: Iterable[Eval], config: Config) -> tuple[Eval, ...]:
     """The evals; those that may ask a judge get the project's, and simulated users get its model."""
-    found = tuple(with_user(one, config.judge.model or DEFAULT_MODEL) for one in evals)
-    if not any(map(asks_judge, found)):
-        return found
+    prepared = tuple(with_user(eval_, config.judge.model or DEFAULT_MODEL) for eval_ in evals)
+    if not any(map(asks_judge, prepared)):
+        return prepared
     settings = JudgeSettings(model=config.judge.model or DEFAULT_MODEL, instructions=_instructions(config))
-    return tuple(replace(one, judge=settings) if asks_judge(one) else one for one in found)
+    return tuple(replace(eval_, judge=settings) if asks_judge(eval_) else eval_ for eval_ in prepared)
 
 
 def _instructions(config: Config) -> str:
@@ -45,7 +45,7 @@ def _instructions(config: Config) -> str:
 
 def check_judges(catalog: Catalog, evals: Iterable[Eval]) -> tuple[str, ...]:
     """The models of the evals' judges; raises UsageError if one of them can't be asked."""
-    models = dict.fromkeys(model for one in evals for model in _models(one))
+    models = dict.fromkeys(model for eval_ in evals for model in _models(eval_))
     named = catalog.config.judge.model
     for model in models:
         try:
@@ -56,13 +56,13 @@ def check_judges(catalog: Catalog, evals: Iterable[Eval]) -> tuple[str, ...]:
     return tuple(models)
 
 
-def _models(one: Eval) -> Iterable[str]:
+def _models(eval_: Eval) -> Iterable[str]:
     """The models that its judges use, as far as that is known before they are asked."""
-    for check in one.checks if asks_judge(one) else ():
+    for check in eval_.checks if asks_judge(eval_) else ():
         if isinstance(check, JudgeCheck):
-            yield check.model or one.judge.model
+            yield check.model or eval_.judge.model
         elif isinstance(check, FunctionCheck) and not _names_model(check):
-            yield one.judge.model
+            yield eval_.judge.model
 
 
 def _names_model(check: FunctionCheck) -> bool:

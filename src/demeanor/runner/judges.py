@@ -244,27 +244,27 @@ class TrialJudge:
         """The answer to a question; raises WorldError if there is none."""
         question = replace(question, texts={title: self._clean(text) for title, text in question.texts.items()})
         key = question_key(question)
-        given = self._used.get(key) or self._known(key)
-        if given is None:
+        answer = self._used.get(key) or self._known(key)
+        if answer is None:
             if self._asking == "never":
                 raise WorldError(
                     VoidCause.JUDGE,
                     f"the judge {question.model} was never asked this question about this evidence:"
                     f" {one_line(question.question)!r}\n  → ask it now: --ask-judge missing",
                 )
-            given, notes = self._judges.ask(self._trial, self._facts, question)
+            answer, notes = self._judges.ask(self._trial, self._facts, question)
             self._notes.update(dict.fromkeys(f"judge: {note}" for note in notes))
-            self.fresh.append(given)
-        self._used[key] = given
-        if given.problem is not None:
-            raise WorldError(*given.problem)
-        return given
+            self.fresh.append(answer)
+        self._used[key] = answer
+        if answer.problem is not None:
+            raise WorldError(*answer.problem)
+        return answer
 
     def _known(self, key: str) -> JudgeAnswer | None:
         """The recorded answer, if it counts: a failure counts only if the judge is not to be asked."""
-        given = self._recorded.get(key)
-        failed = given is not None and given.problem is not None
-        return None if self._asking == "all" or (failed and self._asking == "missing") else given
+        answer = self._recorded.get(key)
+        failed = answer is not None and answer.problem is not None
+        return None if self._asking == "all" or (failed and self._asking == "missing") else answer
 
     def _clean(self, text: str) -> str:
         """The text without secrets, and without what differs from attempt to attempt: paths, and the digits of marks.
@@ -302,10 +302,10 @@ def with_judge_spent(spent: Spent, answers: Sequence[JudgeAnswer | UserTurn]) ->
     )
 
 
-def _plus(one: int | None, other: int | None) -> int | None:
-    return other if one is None else one + (other or 0)
+def _plus(count: int | None, other: int | None) -> int | None:
+    return other if count is None else count + (other or 0)
 
 
 def _tokens(exchanges: Sequence[Exchange], name: Literal["input", "output"]) -> int | None:
-    known = [getattr(exchange.response.usage, name) for exchange in exchanges if exchange.response is not None]
-    return sum(number for number in known if number is not None) if any(n is not None for n in known) else None
+    counts = [getattr(exchange.response.usage, name) for exchange in exchanges if exchange.response is not None]
+    return sum(number for number in counts if number is not None) if any(n is not None for n in counts) else None

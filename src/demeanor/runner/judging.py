@@ -163,7 +163,7 @@ def _judge_and_store(
 def _with_missing_instructions(trial: Trial, capture: Capture) -> Capture:
     """The capture, broken if an instruction that was to be changed was in none of its requests: the agent then did the
     trial with its usual prompt."""
-    changed = {one for exchange in capture.exchanges for one in exchange.interventions}
+    changed = {intervention for exchange in capture.exchanges for intervention in exchange.interventions}
     missing = sorted(Intervention.of(trial.subject).ids - changed)
     if not missing or not capture.exchanges or capture.breakdown:
         return capture
@@ -246,14 +246,14 @@ def _redact(record: Record, capture: Capture, evidence: Evidence, cleaner: Clean
     redactor = cleaner.redactor.also({"gateway-token": token}) if token else cleaner.redactor
     whole = isinstance(record.verdict, Fail) or fit_to_keep(capture.before)
     raw = (record, capture, evidence)
-    found = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
-    if found is raw:
+    cleaned = cleaner.clean(raw, redactor, capture.before, capture.after, whole=whole)
+    if cleaned is raw:
         return raw
-    notes = (*found[0].notes, *_withheld(capture.after, found[1].after, redactor))
+    notes = (*cleaned[0].notes, *_withheld(capture.after, cleaned[1].after, redactor))
     return (
-        replace(found[0], eval=record.eval, subject=record.subject, notes=notes),
-        replace(found[1], trial=capture.trial, before=_storable_start(capture.before, found[1].before)),
-        replace(found[2], trial=evidence.trial),
+        replace(cleaned[0], eval=record.eval, subject=record.subject, notes=notes),
+        replace(cleaned[1], trial=capture.trial, before=_storable_start(capture.before, cleaned[1].before)),
+        replace(cleaned[2], trial=evidence.trial),
     )
 
 

@@ -25,23 +25,23 @@ def self_tests(
     """Show for each eval whether it can pass and can fail. `asking` says whether judges are asked about rehearsals."""
     from demeanor.judge import playable, self_test
 
-    checks = open_checks([playable(one) for one in evals], config)
+    checks = open_checks([playable(eval_) for eval_ in evals], config)
     try:
         sandbox = verified_sandbox(config.sandbox, config)
         asyncio.run(sandbox.start())
         try:
             with open_judges(Catalog(config=config, environ=environ or {})) as judges:
-                for one in evals:
-                    judge = rehearsal_judge(judges, one, asking)
+                for eval_ in evals:
+                    judge = rehearsal_judge(judges, eval_, asking)
                     yield self_test(
-                        one,
+                        eval_,
                         lay_out=build_workspace,
                         read_back=scan,
                         run_command=sandbox.command,
                         ask=checks.ask,
                         ask_judge=judge,
                     )
-                    keep_answers(one, judge)
+                    keep_answers(eval_, judge)
         finally:
             asyncio.run(sandbox.stop())
     finally:

@@ -22,32 +22,32 @@ def read_sessions(path: Path) -> list[PastSession]:
         if path.stat().st_size > _MOST_BYTES:
             raise BadInput(f"it is larger than {_MOST_BYTES >> 20} MiB", where=path, remedy="export one session of it")
         content = path.read_bytes()
-        found = _read(path, content)
+        sessions = _read(path, content)
     except OSError as error:
         raise BadInput(f"can't be read: {error.strerror or error}", where=path) from None
     except ValueError as error:
         raise BadInput(str(error), where=path) from None
-    if found is None:
+    if sessions is None:
         raise BadInput(
             "no session of a known format was found in it",
             where=path,
             remedy=f"give a session file of {', '.join(known_formats())}, traffic of `demeanor gateway serve --keep`,"
             " or an ATIF trajectory",
         )
-    with_prompts = [session for session in found if session.rounds]
+    with_prompts = [session for session in sessions if session.rounds]
     if not with_prompts:
         raise BadInput("there is no prompt in it", where=path, remedy="choose a session in which the agent was asked")
     return with_prompts
 
 
-def choose_session(sessions: list[PastSession], wanted: str | None, path: Path) -> PastSession:
+def choose_session(sessions: list[PastSession], session_id: str | None, path: Path) -> PastSession:
     """The session with the wanted id, or the newest one."""
-    if wanted is None:
+    if session_id is None:
         return sessions[-1]
     for session in sessions:
-        if session.id == wanted:
+        if session.id == session_id:
             return session
-    raise UnknownName("session", wanted, {session.id for session in sessions}, where=path)
+    raise UnknownName("session", session_id, {session.id for session in sessions}, where=path)
 
 
 def session_files(folder: Path) -> list[Path]:
@@ -85,8 +85,8 @@ def _atif(text: str) -> PastSession | None:
             rounds.append((prompt, []))
         elif rounds:
             rounds[-1][1].append(step)
-    found = data.get("agent")
-    agent = found if isinstance(found, dict) else {}
+    entry = data.get("agent")
+    agent = entry if isinstance(entry, dict) else {}
     return PastSession(
         agent=str(agent.get("name") or ""),
         model=str(agent.get("model_name") or ""),

@@ -51,35 +51,35 @@ def make_plan(
     in place of `subjects`, each with the reason why it is skipped. `needed` says how many trials must be judged.
     """
     cells = []
-    for one in evals:
-        number = trials or one.trials or default_trials
-        limit = timeout or one.scenario.timeout
-        chosen = subjects_of(one) if subjects_of else ((subject, None) for subject in subjects)
+    for eval_ in evals:
+        number = trials or eval_.trials or default_trials
+        limit = timeout or eval_.scenario.timeout
+        chosen = subjects_of(eval_) if subjects_of else ((subject, None) for subject in subjects)
         for subject, why_not in {str(choice[0]): choice for choice in chosen}.values():
-            skipped = why_not or _skip(one, subject, environ)
+            skipped = why_not or _skip(eval_, subject, environ)
             last = 0 if skipped else number
-            starting = 0.0 if skipped or limit else start_seconds(subject) * len(one.scenario.prompts)
+            starting = 0.0 if skipped or limit else start_seconds(subject) * len(eval_.scenario.prompts)
             seconds = limit or default_timeout + starting
             cells.append(
                 Cell(
-                    eval=one,
+                    eval=eval_,
                     subject=subject,
                     skipped=skipped,
-                    needed=needed(one.policy, number) if needed is not None and not skipped else None,
+                    needed=needed(eval_.policy, number) if needed is not None and not skipped else None,
                     trials=tuple(
-                        Trial(eval=one, subject=subject, number=n, timeout=seconds) for n in range(1, last + 1)
+                        Trial(eval=eval_, subject=subject, number=n, timeout=seconds) for n in range(1, last + 1)
                     ),
                 )
             )
     return Plan(cells=tuple(cells))
 
 
-def _skip(one: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None:
-    if one.subjects and str(subject) not in one.subjects:
-        return f"only for {', '.join(one.subjects)}, as its subjects= says; without --subject it runs with these"
-    if one.gaps:
-        return f"it has {count(len(one.gaps), 'gap')}: {'; '.join(one.gaps)}"
-    missing = [name for name in one.scenario.requires_env if not environ.get(name)]
+def _skip(eval_: Eval, subject: Subject, environ: Mapping[str, str]) -> str | None:
+    if eval_.subjects and str(subject) not in eval_.subjects:
+        return f"only for {', '.join(eval_.subjects)}, as its subjects= says; without --subject it runs with these"
+    if eval_.gaps:
+        return f"it has {count(len(eval_.gaps), 'gap')}: {'; '.join(eval_.gaps)}"
+    missing = [name for name in eval_.scenario.requires_env if not environ.get(name)]
     return f"needs the environment variable {', '.join(missing)}" if missing else None
 
 
@@ -97,7 +97,7 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     check_servers(evals)
     check_tool_faults(faults, evals)
     plan = make_plan(
-        [with_faults(one, faults) for one in evals],
+        [with_faults(eval_, faults) for eval_ in evals],
         subjects_of=SubjectChoice(catalog=catalog, request=request, environ=environ).of,
         trials=request.trials,
         timeout=request.timeout,
@@ -109,8 +109,8 @@ def plan_evals(catalog: Catalog, evals: Sequence[Eval], request: RunRequest, env
     )
     plan = Plan(cells=tuple(_with_tools(cell, request) for cell in plan.cells))
     refuse_shared_folders(plan)
-    for one in evals:
-        check_template(one.scenario, one.source.path)
+    for eval_ in evals:
+        check_template(eval_.scenario, eval_.source.path)
     plan = skip_refused(catalog, Plan(cells=tuple(_skip_if_unable(catalog, cell) for cell in plan.cells)), request)
     judged = [cell.eval for cell in plan.cells if not cell.skipped]
     helpers: tuple[str, ...] = ()
@@ -137,10 +137,12 @@ def _with_tools(cell: Cell, request: RunRequest) -> Cell:
     return replace(cell, subject=subject, trials=tuple(replace(trial, subject=subject) for trial in cell.trials))
 
 
-def with_faults(one: Eval, faults: tuple[Fault, ...]) -> Eval:
+def with_faults(eval_: Eval, faults: tuple[Fault, ...]) -> Eval:
     """The eval with its own faults, which come first, and those of the run that can occur in it."""
-    faults = faults_for(one, faults)
-    return replace(one, scenario=replace(one.scenario, faults=(*one.scenario.faults, *faults))) if faults else one
+    faults = faults_for(eval_, faults)
+    return (
+        replace(eval_, scenario=replace(eval_.scenario, faults=(*eval_.scenario.faults, *faults))) if faults else eval_
+    )
 
 
 def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
@@ -171,13 +173,15 @@ def _skip_if_unable(catalog: Catalog, cell: Cell) -> Cell:
     return replace(cell, trials=(), skipped=why_not) if why_not else cell
 
 
-def _check_params(agent: Agent, one: Eval) -> None:
+def _check_params(agent: Agent, eval_: Eval) -> None:
     """Reject `params` of an eval that the agent does not know, or whose values it can't use."""
-    params, where, known = one.scenario.params, one.source.path, agent.params
+    params, where, agent_params = eval_.scenario.params, eval_.source.path, agent.params
     for key in params:
-        if known is not None and key not in known:
-            accepted = f"it accepts {', '.join(sorted(known)) or 'no params'}; correct the eval, or use another agent"
-            remedy = did_you_mean(key, known, accepted)
+        if agent_params is not None and key not in agent_params:
+            accepted = (
+                f"it accepts {', '.join(sorted(agent_params)) or 'no params'}; correct the eval, or use another agent"
+            )
+            remedy = did_you_mean(key, agent_params, accepted)
             raise BadInput(f"{agent.name} does not know this key", where=where, key=f"params.{key}", remedy=remedy)
     if read_params := getattr(agent, "read_params", None):
         read_params(params, where)

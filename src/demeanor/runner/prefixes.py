@@ -50,43 +50,47 @@ class ForkedTrial:
         """For each of some steps: the eval with trials that start there, under the name `EVAL@STEP`."""
         from demeanor.gateway import prefix_of
 
-        one = replace(self.trial.eval, subjects=(), models=(), log=False)
+        eval_ = replace(self.trial.eval, subjects=(), models=(), log=False)
         starts = [prefix_of(recording, instead=instead) for recording in self.recordings(steps)]
         return tuple(
-            replace(one, name=f"{one.name}@{start.step}", scenario=replace(one.scenario, start=start))
+            replace(eval_, name=f"{eval_.name}@{start.step}", scenario=replace(eval_.scenario, start=start))
             for start in starts
         )
 
 
 def load_prefixes(evals: Sequence[Eval]) -> tuple[Eval, ...]:
     """The evals with the prefixes that they name; raises BadInput if one is missing, unreadable or out of date."""
-    return tuple(one if one.scenario.start is None or one.scenario.start.digest else _with_prefix(one) for one in evals)
+    return tuple(
+        eval_ if eval_.scenario.start is None or eval_.scenario.start.digest else _with_prefix(eval_) for eval_ in evals
+    )
 
 
 def with_known_prefixes(evals: Sequence[Eval]) -> tuple[Eval, ...]:
     """The evals with the prefixes that they name, so that their hashes are right; one whose prefix can't be used stays
     as it is until it is planned."""
-    found: list[Eval] = []
-    for one in evals:
+    loaded: list[Eval] = []
+    for eval_ in evals:
         try:
-            found += load_prefixes([one])
+            loaded += load_prefixes([eval_])
         except BadInput:  # reported by `plan_evals` and `demeanor validate`, if this eval is used
-            found.append(one)
-    return tuple(found)
+            loaded.append(eval_)
+    return tuple(loaded)
 
 
-def _with_prefix(one: Eval) -> Eval:
-    start = one.scenario.start
+def _with_prefix(eval_: Eval) -> Eval:
+    start = eval_.scenario.start
     assert start is not None  # noqa: S101 - only called for evals that name a prefix
     try:
-        found = read_start(start)
+        loaded = read_start(start)
     except CassetteError as error:
         problem, _, remedy = error.detail.partition("\n  → ")
-        raise BadInput(problem, where=one.source.path, key=f"start of {one.name!r}", remedy=remedy or None) from None
-    if why := stale_reason(one, found):
+        raise BadInput(
+            problem, where=eval_.source.path, key=f"start of {eval_.name!r}", remedy=remedy or None
+        ) from None
+    if why := stale_reason(eval_, loaded):
         remedy = "record it anew: demeanor validate --refresh"
-        raise BadInput(f"{start.file}: {why}", where=one.source.path, key=f"start of {one.name!r}", remedy=remedy)
-    return replace(one, scenario=replace(one.scenario, start=found))
+        raise BadInput(f"{start.file}: {why}", where=eval_.source.path, key=f"start of {eval_.name!r}", remedy=remedy)
+    return replace(eval_, scenario=replace(eval_.scenario, start=loaded))
 
 
 def read_start(start: Prefix) -> Prefix:
@@ -96,12 +100,12 @@ def read_start(start: Prefix) -> Prefix:
     return prefix_of(read_prefix(Path(start.file)), name=start.name, file=start.file)
 
 
-def stale_reason(one: Eval, start: Prefix) -> str | None:
+def stale_reason(eval_: Eval, start: Prefix) -> str | None:
     """Why the prefix of an eval is out of date; None if the scenario is the one that it was recorded with."""
     from demeanor.gateway import scenario_fingerprint
 
-    same = scenario_fingerprint(replace(one.scenario, start=None)) == start.scenario
-    return None if same else f"the scenario of {one.name!r} has changed since the prefix was recorded"
+    same = scenario_fingerprint(replace(eval_.scenario, start=None)) == start.scenario
+    return None if same else f"the scenario of {eval_.name!r} has changed since the prefix was recorded"
 
 
 def save_prefix(forked: ForkedTrial, step: int, name: str) -> Path:
@@ -124,8 +128,8 @@ def renew(named: Prefix, trial: Trial, capture: Capture, redactor: Redactor) -> 
     from demeanor.gateway import read_prefix, renew_prefix, write_cassette_file
 
     plain = Path(named.file)
-    found = renew_prefix(read_prefix(plain), trial, capture, redactor)
-    return _write(write_cassette_file, plain, found)
+    prefix = renew_prefix(read_prefix(plain), trial, capture, redactor)
+    return _write(write_cassette_file, plain, prefix)
 
 
 def _write(write: Callable[[Path, Cassette], Path], plain: Path, recording: Cassette) -> Path:

@@ -29,10 +29,10 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.judges import Asking, Judges, TrialJudge
 
 
-def answers_file(one: Eval) -> Path:
+def answers_file(eval_: Eval) -> Path:
     """Where the answers about an eval's rehearsals are recorded."""
-    place = one.source.path
-    return (place if place.is_dir() else place.parent) / "judge_answers" / f"{slug(one.name)}.json"
+    place = eval_.source.path
+    return (place if place.is_dir() else place.parent) / "judge_answers" / f"{slug(eval_.name)}.json"
 
 
 @contextmanager
@@ -52,17 +52,17 @@ def open_judges(catalog: Catalog) -> Iterator[Judges]:
         loop.close()
 
 
-def rehearsal_judge(judges: Judges, one: Eval, asking: Asking) -> TrialJudge:
+def rehearsal_judge(judges: Judges, eval_: Eval, asking: Asking) -> TrialJudge:
     """Answers the questions about an eval's rehearsals: from its file, or by asking the model."""
-    trial = Trial(eval=one, subject=Subject(agent="rehearsal", model=""), number=1, timeout=0)
-    recorded = Capture(trial=trial.id, attempt=1, judge_answers=_read(answers_file(one)))
+    trial = Trial(eval=eval_, subject=Subject(agent="rehearsal", model=""), number=1, timeout=0)
+    recorded = Capture(trial=trial.id, attempt=1, judge_answers=_read(answers_file(eval_)))
     return judges.of_trial(trial, recorded, asking=asking)
 
 
-def keep_answers(one: Eval, judge: TrialJudge) -> None:
+def keep_answers(eval_: Eval, judge: TrialJudge) -> None:
     """Write the answers that the rehearsals need, and no others, if the model was asked."""
     if judge.fresh:
-        path = answers_file(one)
+        path = answers_file(eval_)
         path.parent.mkdir(exist_ok=True)
         kept = [encode(replace(answer, exchanges=())) for answer in judge.answers if answer.problem is None]
         write_atomically(path, json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
@@ -72,7 +72,7 @@ def _read(path: Path) -> tuple[JudgeAnswer, ...]:
     if not path.is_file():
         return ()
     try:
-        return tuple(decode(JudgeAnswer, one) for one in json.loads(path.read_text("utf-8")))
+        return tuple(decode(JudgeAnswer, answer) for answer in json.loads(path.read_text("utf-8")))
     except (ValueError, TypeError, OSError) as error:
         raise BadInput(
             f"the recorded answers of the judge can't be read: {error}",

@@ -153,11 +153,11 @@ def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Lev
     if results is None:
         usual = replace(config, limits=Ceilings(), network="gateway")  # the probes test isolation, not limits
         try:
-            found = _run_in_thread(_probe(MAKERS[name](usual)))
+            probes = _run_in_thread(_probe(MAKERS[name](usual)))
         except (OSError, WorldError) as error:
             sandbox.probe_facts["probes"] = f"could not be run: {error}"
             return sandbox
-        results = cache.store(name, found, datetime.now(UTC))
+        results = cache.store(name, probes, datetime.now(UTC))
     if results.broken:
         _run_in_thread(sandbox.stop())
         broken = "; ".join(f"{probe.name}: {probe.state}" for probe in results.broken)

@@ -29,13 +29,13 @@ def served_model(catalog: Catalog, choice: ProviderChoice, model: str, environ: 
         return _by_name(catalog, model, environ)
     name = choice.name or _CLINE
     ours = _NAMES.get(name, name)
-    known = {*WELL_KNOWN, *catalog.config.providers, *_NAMES}
-    if name not in known:
-        remedy = did_you_mean(name, known, f"known providers: {', '.join(sorted(known))}")
+    providers = {*WELL_KNOWN, *catalog.config.providers, *_NAMES}
+    if name not in providers:
+        remedy = did_you_mean(name, providers, f"known providers: {', '.join(sorted(providers))}")
         raise BadInput(f"unknown provider {name!r}", where=choice.where, key="provider", remedy=remedy)
     default = WELL_KNOWN[ours].key_env if ours in WELL_KNOWN and ours not in catalog.config.providers else ""
-    wanted = [variable for variable in (choice.key_env or default, choice.base_url_env) if variable]
-    if missing := ", ".join(variable for variable in wanted if not environ.get(variable)):
+    variables = [variable for variable in (choice.key_env or default, choice.base_url_env) if variable]
+    if missing := ", ".join(variable for variable in variables if not environ.get(variable)):
         return f"{ours}/{model}", missing
     if choice.key_env or choice.base_url_env:
         ours = _add_provider(catalog, ours, choice, environ)

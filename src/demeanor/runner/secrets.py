@@ -15,17 +15,17 @@ def known_secrets(config: Config, environ: Mapping[str, str]) -> dict[str, str]:
 
     A value that can't be distinguished from ordinary text, such as `EMPTY` for a local server, is not a secret.
     """
-    found = telling(environ)
+    secrets = telling(environ)
     for key in ("store", "captures"):
         if password := _url_password(getattr(config, key)):
-            found[f"{key}.password"] = password
+            secrets[f"{key}.password"] = password
     for name, provider in config.providers.items():
-        found.update(_provider_secrets(name, provider, environ))
+        secrets.update(_provider_secrets(name, provider, environ))
     for table in (*config.agents.values(), *config.engines.values()):
-        found.update(_passed_secrets(table, environ))
+        secrets.update(_passed_secrets(table, environ))
     for agent in config.agents.values():
-        found.update(telling(strings_of(agent.get("env"))))
-    return {name: value for name, value in found.items() if can_be_secret(value)}
+        secrets.update(telling(strings_of(agent.get("env"))))
+    return {name: value for name, value in secrets.items() if can_be_secret(value)}
 
 
 def _provider_secrets(name: str, table: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

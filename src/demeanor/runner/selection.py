@@ -22,29 +22,29 @@ def select_evals(evals: Sequence[Eval], request: RunRequest) -> tuple[Eval, ...]
     """The evals that a request selects; raises if a name is unknown or nothing matches. The policy may leave none:
     without one, every eval is selected if the request names some, otherwise ALWAYS_PASSES only.
     """
-    _require("eval", request.names, {one.name for one in evals})
-    _require("suite", request.suites, {one.suite for one in evals if one.suite})
+    _require("eval", request.names, {eval_.name for eval_ in evals})
+    _require("suite", request.suites, {eval_.suite for eval_ in evals if eval_.suite})
     matches = keyword_matcher(request.keyword)
-    found = [
-        one
-        for one in evals
-        if (not request.names or one.name in request.names)
-        and (not request.suites or one.suite in request.suites)
-        and matches((one.name, *one.tags, one.suite or "", one.source.path.name))
+    selected = [
+        eval_
+        for eval_ in evals
+        if (not request.names or eval_.name in request.names)
+        and (not request.suites or eval_.suite in request.suites)
+        and matches((eval_.name, *eval_.tags, eval_.suite or "", eval_.source.path.name))
     ]
     named = request.paths or request.names or request.keyword or request.suites
     every_policy = request.policy == "all" or (request.policy is None and named)
-    allowed = [one for one in found if every_policy or one.policy is Policy.ALWAYS_PASSES]
-    if not found:
+    allowed = [eval_ for eval_ in selected if every_policy or eval_.policy is Policy.ALWAYS_PASSES]
+    if not selected:
         raise NothingToRun(f"no eval matches (of {len(evals)} defined)\n  → `demeanor validate --list` shows all evals")
     return tuple(allowed)
 
 
-def _require(kind: str, names: Iterable[str], known: Collection[str]) -> None:
+def _require(kind: str, names: Iterable[str], choices: Collection[str]) -> None:
     """Raise UnknownName if a name is not known."""
     for name in names:
-        if name not in known:
-            raise UnknownName(kind, name, known)
+        if name not in choices:
+            raise UnknownName(kind, name, choices)
 
 
 def choose_evals(

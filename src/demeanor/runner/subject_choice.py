@@ -32,14 +32,14 @@ class SubjectChoice:
     made: dict[str, Subject] = field(default_factory=dict)
     """The subjects made so far, by name: equal subjects are one object, since their fingerprints are cached by it."""
 
-    def of(self, one: Eval) -> Iterator[tuple[Subject, str | None]]:
+    def of(self, eval_: Eval) -> Iterator[tuple[Subject, str | None]]:
         """The subjects of an eval, each with the reason why it can't be used; None if it can."""
         request = self.request
-        if one.subjects and not request.subjects and request.model is None:
-            place = f"{one.source.path}: subjects"
-            yield from ((self._subject(name, place), None) for name in one.subjects)
+        if eval_.subjects and not request.subjects and request.model is None:
+            place = f"{eval_.source.path}: subjects"
+            yield from ((self._subject(name, place), None) for name in eval_.subjects)
             return
-        choosing = request.model is None and one.models
+        choosing = request.model is None and eval_.models
         agents = []
         for text, place in self._texts():
             agent, _, model = text.partition(":")
@@ -48,15 +48,15 @@ class SubjectChoice:
             else:
                 yield self._subject(text, place), None
         for agent in dict.fromkeys(agents):
-            yield from self._with_models(one, agent)
+            yield from self._with_models(eval_, agent)
 
-    def _with_models(self, one: Eval, agent: str) -> Iterator[tuple[Subject, str | None]]:
+    def _with_models(self, eval_: Eval, agent: str) -> Iterator[tuple[Subject, str | None]]:
         """An agent with each model of an eval."""
-        place = f"{one.source.path}: models"
+        place = f"{eval_.source.path}: models"
         asks = self.catalog.agent(agent).dialect is not None
-        choices = {model: (model, "") for model in one.models}
-        if asks and one.provider is not None:
-            choices = {model: served_model(self.catalog, one.provider, model, self.environ) for model in one.models}
+        choices = {model: (model, "") for model in eval_.models}
+        if asks and eval_.provider is not None:
+            choices = {model: served_model(self.catalog, eval_.provider, model, self.environ) for model in eval_.models}
         missing = next((variables for _, variables in choices.values() if variables), "")
         for model, _ in choices.values():
             if missing:

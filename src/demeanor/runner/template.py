@@ -95,12 +95,12 @@ class TemplateCache:
     async def get(self, scenario: Scenario, *, where: Path | str = "scenario") -> Template:
         """The template of `scenario`. A failed build raises in every waiting caller; the next call builds again, unless
         the scenario itself is at fault (BadInput)."""
-        known = self._keys.get(id(scenario))
-        if known is None:
+        entry = self._keys.get(id(scenario))
+        if entry is None:
             key = await asyncio.to_thread(_key, scenario, where) if scenario.template else _key(scenario, where)
             self._keys[id(scenario)] = (scenario, key)
         else:
-            key = known[1]
+            key = entry[1]
         build = self._builds.get(key)
         if build is None or (build.done() and _may_work_now(build)):
             folder = self._new_folder(key)
@@ -147,8 +147,8 @@ def _key(scenario: Scenario, where: Path | str) -> _Key:
         digest.update(f"{path}\0{len(content)}\0".encode("utf-8", "backslashreplace") + content)
     if scenario.template:
         digest.update(f"\0{scenario.template}\0".encode("utf-8", "backslashreplace"))
-        for path, found in _walk(scenario.template, where, "template"):
-            nature = f"{path}\0{found.st_mode} {found.st_size} {found.st_mtime_ns} {found.st_ino}\0"
+        for path, status in _walk(scenario.template, where, "template"):
+            nature = f"{path}\0{status.st_mode} {status.st_size} {status.st_mtime_ns} {status.st_ino}\0"
             digest.update(nature.encode("utf-8", "backslashreplace"))
     return digest.hexdigest(), scenario.setup if getattr(scenario.setup, "__hash__", None) else id(scenario.setup)
 
@@ -172,23 +172,23 @@ def _check_entries(folder: Path, where: Path | str, key: str) -> tuple[set[str],
     """The files and the folders in `folder`; raises BadInput for an entry that a workspace must not have."""
     files: set[str] = set()
     folders: set[str] = set()
-    for path, found in _walk(folder, where, key):
-        (folders if stat.S_ISDIR(found.st_mode) else files).add(path)
-        problem, remedy = _entry_problem(folder, path, found)
+    for path, status in _walk(folder, where, key):
+        (folders if stat.S_ISDIR(status.st_mode) else files).add(path)
+        problem, remedy = _entry_problem(folder, path, status)
         if problem:
             raise BadInput(f"{folder / path} {problem}", where=where, key=key, remedy=remedy)
     return files, folders
 
 
-def _entry_problem(folder: Path, path: str, found: os.stat_result) -> tuple[str | None, str | None]:
+def _entry_problem(folder: Path, path: str, status: os.stat_result) -> tuple[str | None, str | None]:
     if tree_path_problem(path):
         return "has a name that is not UTF-8", "rename it"
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         target = (folder / path).readlink()
         inside = Path(os.path.realpath(folder / path)).is_relative_to(os.path.realpath(folder))
         if target.is_absolute() or not inside:
             return f"is a link to {str(target)!r}, outside the folder", "replace it with a file or a relative link"
-    elif not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+    elif not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         return "is not a file, folder or link", "remove it"
     elif not os.access(folder / path, os.R_OK):
         return "can't be read", "make it readable (chmod u+r)"
@@ -208,14 +208,14 @@ def _walk(folder: Path, where: Path | str, key: str) -> Iterator[tuple[str, os.s
 
 
 def _copy_folder(folder: Path, into: Path) -> None:
-    for path, found in _walk(folder, folder, "template"):
-        if stat.S_ISLNK(found.st_mode):
+    for path, status in _walk(folder, folder, "template"):
+        if stat.S_ISLNK(status.st_mode):
             (into / path).symlink_to((folder / path).readlink())
-        elif stat.S_ISDIR(found.st_mode):
+        elif stat.S_ISDIR(status.st_mode):
             (into / path).mkdir()
         else:
             shutil.copyfile(folder / path, into / path)
-            (into / path).chmod(found.st_mode & 0o777 | 0o600)
+            (into / path).chmod(status.st_mode & 0o777 | 0o600)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -99,16 +99,16 @@ def exchange_rounds(
     """The rounds of the main conversation. `prompts`, if known, are what the user really wrote; `events` replace those
     of the exchanges alone."""
     conversations = Conversations(exchanges, prompts)
-    found = events_of(conversations, {}) if events is None else events
+    observed = events_of(conversations, {}) if events is None else events
     begins = _beginnings(conversations.main)
     rounds: list[Round] = []
     for index, (turn, prompt) in enumerate(begins):
         end = begins[index + 1][0] if index + 1 < len(begins) else None
-        own = [event for event in found if event.turn > turn and (end is None or event.turn <= end)]
-        own += [event for event in found if event.turn == 0] if not index else []
-        known = prompts[index] if index < len(prompts) and len(prompts) == len(begins) else prompt
+        own = [event for event in observed if event.turn > turn and (end is None or event.turn <= end)]
+        own += [event for event in observed if event.turn == 0] if not index else []
+        round_prompt = prompts[index] if index < len(prompts) and len(prompts) == len(begins) else prompt
         rounds.append(
-            Round(prompt=known, events=tuple(replace(event, turn=max(event.turn - turn, 0)) for event in own))
+            Round(prompt=round_prompt, events=tuple(replace(event, turn=max(event.turn - turn, 0)) for event in own))
         )
     return tuple(rounds)
 
@@ -117,34 +117,34 @@ def _beginnings(main: Iterable[Exchange]) -> list[tuple[int, str]]:
     """For each prompt: the number of answers before it, and its text."""
     main = list(main)
     counted = answers(main)
-    found: list[tuple[int, str]] = []
-    turn, known = 0, 0
+    beginnings: list[tuple[int, str]] = []
+    turn, seen = 0, 0
     for exchange in main:
         texts = _prompts(exchange.request)
-        if len(texts) > known:
-            found.append((turn, texts[-1]))
-        known = max(known, len(texts))
+        if len(texts) > seen:
+            beginnings.append((turn, texts[-1]))
+        seen = max(seen, len(texts))
         turn += exchange.number in counted
-    return found
+    return beginnings
 
 
 def _prompts(request: Request) -> list[str]:
     """The user's texts in a request: the last one before each answer."""
-    found: list[str] = []
+    prompts: list[str] = []
     waiting = ""
     for message in request.messages:
         if message.role == "assistant":
-            found += [waiting] if waiting else []
+            prompts += [waiting] if waiting else []
             waiting = ""
         elif message.role == "user" and any(isinstance(part, Text) for part in message.parts):
             waiting = user_text(message) or waiting
-    return [*found, waiting] if waiting else found
+    return [*prompts, waiting] if waiting else prompts
 
 
 def _told_folder(exchanges: Sequence[Exchange]) -> str:
     """The folder that the first request names as the working directory; empty if it names none, or several."""
     if not exchanges:
         return ""
-    texts = (part.text for one in exchanges[0].request.messages for part in one.parts if isinstance(part, Text))
-    found = {folder.rstrip("/.") for text in texts for folder in _FOLDER.findall(text)}
-    return found.pop() if len(found) == 1 else ""
+    texts = (part.text for message in exchanges[0].request.messages for part in message.parts if isinstance(part, Text))
+    folders = {folder.rstrip("/.") for text in texts for folder in _FOLDER.findall(text)}
+    return folders.pop() if len(folders) == 1 else ""

@@ -71,19 +71,19 @@ def role_request(user: SimulatedUser, prompts: Sequence[str], turns: Sequence[Us
 
 def read_reply(response: Response) -> str | None:
     """The user's message; None if the conversation ends. Raises UnusableAnswer."""
-    found = tool_arguments(response, _REPLY)
-    message, done = found.get("message", ""), found.get("done")
+    arguments = tool_arguments(response, _REPLY)
+    message, done = arguments.get("message", ""), arguments.get("done")
     if not isinstance(message, str) or not isinstance(done, bool) or not (done or message.strip()):
-        raise unreadable("reply", found)
+        raise unreadable("reply", arguments)
     return None if done else message.strip()
 
 
 def read_role(response: Response) -> tuple[bool, str]:
     """Whether the user stayed in its role, and why. Raises UnusableAnswer."""
-    found = tool_arguments(response, _ROLE)
-    if not isinstance(found.get("in_role"), bool) or not isinstance(found.get("reason", ""), str):
-        raise unreadable("answer", found)
-    return found["in_role"], found.get("reason", "")
+    arguments = tool_arguments(response, _ROLE)
+    if not isinstance(arguments.get("in_role"), bool) or not isinstance(arguments.get("reason", ""), str):
+        raise unreadable("answer", arguments)
+    return arguments["in_role"], arguments.get("reason", "")
 
 
 def _request(model: str, instructions: str, texts: Sequence[tuple[str, str]], task: str, tool: Tool) -> Request:

@@ -46,38 +46,38 @@ def user_trial(trial: Trial) -> Trial:
 
 def user_models(evals: Iterable[Eval]) -> tuple[str, ...]:
     """The models that play users."""
-    users = (one.scenario.user for one in evals)
+    users = (eval_.scenario.user for eval_ in evals)
     return tuple(dict.fromkeys(user.model for user in users if isinstance(user, SimulatedUser)))
 
 
-def with_user(one: Eval, model: str) -> Eval:
+def with_user(eval_: Eval, model: str) -> Eval:
     """The eval; a simulated user gets the project's model and the built-in instructions, unless it has its own."""
-    user = one.scenario.user
+    user = eval_.scenario.user
     if not isinstance(user, SimulatedUser):
-        return one
+        return eval_
     user = replace(user, model=user.model or model, instructions=user.instructions or INSTRUCTIONS)
-    return replace(one, scenario=replace(one.scenario, user=user))
+    return replace(eval_, scenario=replace(eval_.scenario, user=user))
 
 
 def check_users(catalog: Catalog, evals: Sequence[Eval]) -> tuple[str, ...]:
     """The models that play the users of evals; raises UsageError if one of them can't be asked."""
-    for one in evals:
-        for model in user_models([one]):
+    for eval_ in evals:
+        for model in user_models([eval_]):
             try:
                 catalog.models.model(model)
             except UsageError as error:
-                raise UsageError(f"{one.name}: the simulated user can't be played: {error}") from None
+                raise UsageError(f"{eval_.name}: the simulated user can't be played: {error}") from None
     return user_models(evals)
 
 
 def check_user_functions(config: Config, evals: Iterable[Eval]) -> None:
     """Raise BadInput if the user of an eval is a function that would have to be sent to another machine."""
-    for one in evals:
-        user = one.scenario.user
+    for eval_ in evals:
+        user = eval_.scenario.user
         if isinstance(user, ScriptedUser) and user.reply is not None and config.executor.remote:
             remedy = "use replies or a SimulatedUser, or run with --on local"
             problem = "a function can't be sent to another machine"
-            raise BadInput(problem, where=one.source.path, key="user", remedy=remedy)
+            raise BadInput(problem, where=eval_.source.path, key="user", remedy=remedy)
 
 
 class TrialUser:
@@ -121,12 +121,12 @@ class TrialUser:
     def notes(self) -> tuple[str, ...]:
         """Remarks about the user, for the reader of a report."""
         exchanges = [exchange for turn in self.turns for exchange in turn.exchanges]
-        found = tuple(f"user: {note}" for note in (self._session.notes if self._session else ()))
+        notes = tuple(f"user: {note}" for note in (self._session.notes if self._session else ()))
         if not exchanges or not isinstance(self._user, SimulatedUser):
-            return found
+            return notes
         costs = [exchange.cost_usd for exchange in exchanges if exchange.response is not None]
         price = "at unknown cost" if None in costs else f"${fsum(cost or 0.0 for cost in costs):.4f}"
-        return (*found, f"user {self._user.model}: asked {count(len(exchanges), 'time')}, {price}")
+        return (*notes, f"user {self._user.model}: asked {count(len(exchanges), 'time')}, {price}")
 
     async def reply(self, said: str) -> str | None:
         """What the user says next, after the agent's last message; None if the conversation is over."""
@@ -155,7 +155,7 @@ class TrialUser:
             if self._over:
                 return None
             self._since = time.monotonic()
-            known = len(self._exchanges())
+            count = len(self._exchanges())
             try:
                 said, reason = await self._said(turn)
                 turn = replace(turn, said=said, reason=reason)
@@ -164,7 +164,7 @@ class TrialUser:
             finally:
                 self.seconds += time.monotonic() - self._since
                 self._since = None
-            self.turns.append(replace(turn, exchanges=self._exchanges()[known:]))
+            self.turns.append(replace(turn, exchanges=self._exchanges()[count:]))
             self._over = turn.problem is not None or (turn.said is None and turn.kind == "reply")
             return turn.said
 
@@ -184,14 +184,14 @@ class TrialUser:
         if self._user.reply is None:
             return scripted_reply(self._user.replies, to, self._used["replies"])
         evidence = await self._so_far(to)
-        found = await asyncio.to_thread(
+        answer = await asyncio.to_thread(
             self._services.call_author, evidence, self._trial.eval, self._services.run_command
         )
-        if found.trouble is not None:
-            raise WorldError(*found.trouble)
-        if found.crash is not None:
-            raise WorldError(VoidCause.USER, f"{found.check} {found.crash}")
-        return found.said
+        if answer.trouble is not None:
+            raise WorldError(*answer.trouble)
+        if answer.crash is not None:
+            raise WorldError(VoidCause.USER, f"{answer.check} {answer.crash}")
+        return answer.said
 
     async def _answered(self, turn: UserTurn) -> tuple[str | None, str]:
         user = self._user
@@ -210,7 +210,7 @@ class TrialUser:
             raise WorldError(VoidCause.USER, f"the user {user.model} gave no reply: {error}") from None
 
     async def _check_role(self, user: SimulatedUser) -> None:
-        known = len(self._exchanges())
+        count = len(self._exchanges())
         last = "" if self.turns[-1].said is None else self._last
         request = role_request(user, self._trial.eval.scenario.prompts, self.turns, last)
         turn = UserTurn(to="did the user stay in its role?", kind="role")
@@ -224,7 +224,7 @@ class TrialUser:
             turn = replace(turn, problem=(VoidCause.USER, problem))
         except WorldError as error:
             turn = replace(turn, problem=(error.cause, error.detail))
-        self.turns.append(replace(turn, exchanges=self._exchanges()[known:]))
+        self.turns.append(replace(turn, exchanges=self._exchanges()[count:]))
 
     async def _asked(self, user: SimulatedUser, request: Request) -> Response:
         from demeanor.runner.model_request import ask_model

@@ -88,12 +88,12 @@ def _store_object(git_dir: Path, kind: bytes, content: bytes) -> bytes:
 
 def repositories(folder: Path) -> list[Path]:
     """The git folders of all repositories in a folder: its own, clones in sub-folders, submodules, bare ones."""
-    found = []
+    folders_with_git = []
     for path, folders, files in os.walk(folder):
         if "HEAD" in files and {"objects", "refs"} <= set(folders):
-            found.append(Path(path))
+            folders_with_git.append(Path(path))
             folders.remove("objects")
-    return found
+    return folders_with_git
 
 
 def remove_unreachable(git_dir: Path) -> None:

@@ -122,19 +122,22 @@ class Belief:
 
     def chances(self) -> tuple[float, ...]:
         """For each version from 0: the probability that it is the change, which is 0 for version 0."""
-        return (0.0, *(one.each for one in self.spans for _ in range(one.first, one.last + 1)))
+        return (0.0, *(span.each for span in self.spans for _ in range(span.first, span.last + 1)))
 
     def information(self) -> tuple[float, ...]:
         """For each version from 0: the expected information of its next trial about the change, in bits."""
-        expected = self.none * self.rate + math.fsum(one.chance * one.before for one in self.spans)
-        doubt = self.none * entropy(self.rate) + math.fsum(one.chance * entropy(one.before) for one in self.spans)
-        found = [entropy(expected) - doubt]
-        for one in self.spans:
-            step, doubted = one.each * (one.after - one.before), one.each * (entropy(one.after) - entropy(one.before))
-            for _ in range(one.first, one.last + 1):
+        expected = self.none * self.rate + math.fsum(span.chance * span.before for span in self.spans)
+        doubt = self.none * entropy(self.rate) + math.fsum(span.chance * entropy(span.before) for span in self.spans)
+        bits = [entropy(expected) - doubt]
+        for span in self.spans:
+            step, doubted = (
+                span.each * (span.after - span.before),
+                span.each * (entropy(span.after) - entropy(span.before)),
+            )
+            for _ in range(span.first, span.last + 1):
                 expected, doubt = expected + step, doubt + doubted
-                found.append(entropy(expected) - doubt)
-        return tuple(max(0.0, bits) for bits in found)
+                bits.append(entropy(expected) - doubt)
+        return tuple(max(0.0, bits) for bits in bits)
 
 
 def entropy(rate: float) -> float:
@@ -151,23 +154,23 @@ def believe(tries: Mapping[int, Tries], last: int) -> Belief:
             f"last={last}, tries of {sorted(tries)}: versions must be between 0 and last, which must be at least 1"
         )
     whole = sum(tries.values(), Tries())
-    found = []
+    spans = []
     before, begins = Tries(), 1
     for version in sorted({*tries, last}):
         if version >= begins:
             logs, good, bad = _log_drop(before, Tries(whole.passed - before.passed, whole.failed - before.failed))
             share = (1 - NO_CHANGE) * (version - begins + 1) / last
-            found.append((begins, version, math.log(share) + logs, good, bad))
+            spans.append((begins, version, math.log(share) + logs, good, bad))
             begins = version + 1
         before += tries.get(version, Tries())
     same, rate = _log_no_drop(whole)
     same += math.log(NO_CHANGE)
-    top = max(same, *(logs for _, _, logs, _, _ in found))
-    total = math.exp(same - top) + math.fsum(math.exp(logs - top) for _, _, logs, _, _ in found)
+    top = max(same, *(logs for _, _, logs, _, _ in spans))
+    total = math.exp(same - top) + math.fsum(math.exp(logs - top) for _, _, logs, _, _ in spans)
     return Belief(
         spans=tuple(
             CommitSpan(first=first, last=end, chance=math.exp(logs - top) / total, before=good, after=bad)
-            for first, end, logs, good, bad in found
+            for first, end, logs, good, bad in spans
         ),
         none=math.exp(same - top) / total,
         rate=rate,

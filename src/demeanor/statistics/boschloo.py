@@ -88,7 +88,7 @@ def _max_probability(region: Region) -> float:
     for _ in range(_REFINEMENTS):
         step *= 0.6
         for near in (at - step, at + step):
-            found = probability(min(math.pi / 2, max(0.0, near)))
-            if found > best:
-                best, at = found, min(math.pi / 2, max(0.0, near))
+            value = probability(min(math.pi / 2, max(0.0, near)))
+            if value > best:
+                best, at = value, min(math.pi / 2, max(0.0, near))
     return best

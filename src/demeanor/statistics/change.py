@@ -85,21 +85,21 @@ def find_changes(series: Sequence[Sequence[Counts]], correlation: float = 0.0) -
 @lru_cache(maxsize=1024)
 def _find_changes(series: tuple[tuple[Counts, ...], ...], correlation: float) -> tuple[RateChange, ...]:
     nights = len(series[0]) if series else 0
-    if any(len(one) != nights for one in series):
+    if any(len(nights_of) != nights for nights_of in series):
         raise ValueError("series: all must have the same number of nights")
-    sums = [summed(one) for one in series]
-    if nights < MIN_NIGHTS or not any(one.passed[-1] and one.failed[-1] for one in sums):
+    sums = [summed(nights_of) for nights_of in series]
+    if nights < MIN_NIGHTS or not any(own.passed[-1] and own.failed[-1] for own in sums):
         return ()  # nothing ever differed
-    trials = [judged for one in series for _, judged in one if judged]
+    trials = [judged for nights_of in series for _, judged in nights_of if judged]
     worth = round(effective(sum(trials) / len(trials), correlation), 2)
     evidence, starts, alarms = ChangeEvidence(sums, worth), [0] * len(series), []
     for night in range(1, nights):
-        own = [index for index, one in enumerate(series) if one[night][1]]
+        own = [index for index, counts in enumerate(series) if counts[night][1]]
         if not own:
             continue
-        found = _alarm(evidence, starts, night, falls=any(series[i][night][0] < series[i][night][1] for i in own))
-        if found is not None:
-            fell, first, changed = found
+        alarm = _alarm(evidence, starts, night, falls=any(series[i][night][0] < series[i][night][1] for i in own))
+        if alarm is not None:
+            fell, first, changed = alarm
             alarms.append((fell, first, changed, night, tuple(starts[index] for index in changed)))
             for index in changed:
                 starts[index] = first
@@ -116,20 +116,20 @@ def _alarm(
     end = night + 1
     begins = [max(start, end - MEMORY) for start in starts]
     own = list(zip(evidence.sums, begins, strict=True))
-    if not any(one.changed(begin, end) for one, begin in own):
+    if not any(sums.changed(begin, end) for sums, begin in own):
         return None
     # A fall can't be news in a night without a failure; then only a rise can.
     splits = range(max(min(begins) + 1, end - CANDIDATES), end)
     number, trials = _design(own, end)
     needed = math.exp(limit(number, trials, end - min(begins), evidence.worth))
-    found = evidence.strongest(begins, splits, end, falls=falls, needed=needed)
-    if found is None:
+    change = evidence.strongest(begins, splits, end, falls=falls, needed=needed)
+    if change is None:
         return None
-    fell, first = found
+    fell, first = change
     at = range(first, first + 1)
     factors = {
-        index: bayes_factors(one, begin, at, end, logs=evidence.logs)[0] * (1 if fell else -1)
-        for index, (one, begin) in enumerate(own)
+        index: bayes_factors(sums, begin, at, end, logs=evidence.logs)[0] * (1 if fell else -1)
+        for index, (sums, begin) in enumerate(own)
         if begin < first
     }
     changed = tuple(index for index, factor in factors.items() if factor > 1)
@@ -138,7 +138,7 @@ def _alarm(
 
 def _design(own: Sequence[tuple[CountSums, int]], end: int) -> tuple[int, float]:
     """The number of series with data, and their mean trials per night."""
-    rates = [trials / (end - begin) for one, begin in own if (trials := one.judged[end] - one.judged[begin])]
+    rates = [trials / (end - begin) for sums, begin in own if (trials := sums.judged[end] - sums.judged[begin])]
     return len(rates), math.fsum(rates) / len(rates)
 
 
@@ -172,9 +172,9 @@ _CORRELATED = 0.75
 
 def _dated(evidence: ChangeEvidence, alarm: _Alarm, later: Sequence[_Alarm], nights: int) -> RateChange:
     """Date a change by all nights since the one before it and up to the next of the same series."""
-    fell, found, changed, noticed, starts = alarm
+    fell, changed_at, changed, noticed, starts = alarm
     end = min((next_first for _, next_first, others, _, _ in later if {*others} & {*changed}), default=nights)
-    end = max(end, found + 1)
+    end = max(end, changed_at + 1)
     weights = {}
     for split in range(max(starts) + 1, min(noticed + 1, end)):
         weights[split] = math.fsum(

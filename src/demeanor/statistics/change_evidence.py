@@ -51,8 +51,8 @@ class _LogTable(dict[int, float]):
     def __missing__(self, counts: int) -> float:
         if len(self) >= _MOST_ENTRIES:
             self.clear()
-        found = self[counts] = self._make(*divmod(counts, _PASS))
-        return found
+        value = self[counts] = self._make(*divmod(counts, _PASS))
+        return value
 
 
 def _marginal(a: float, b: float, good: float, bad: float) -> float:
@@ -122,24 +122,26 @@ def _of_sums(passed: list[int], failed: list[int]) -> CountSums:
     )
 
 
-def log_likelihood(one: CountSums, start: int, split: int, end: int, *, fell: bool, logs: Logs = _INDEPENDENT) -> float:
+def log_likelihood(
+    sums: CountSums, start: int, split: int, end: int, *, fell: bool, logs: Logs = _INDEPENDENT
+) -> float:
     """The logarithm of the probability of the counts of these nights, if the rate changed at `split`."""
     before = logs.before_fall if fell else logs.before_rise
-    return before[one.both[split] - one.both[start]] + logs.since[one.both[end] - one.both[split]]
+    return before[sums.both[split] - sums.both[start]] + logs.since[sums.both[end] - sums.both[split]]
 
 
 def bayes_factors(
-    one: CountSums, begin: int, splits: range, end: int, *, logs: Logs = _INDEPENDENT, falls: bool = True
+    sums: CountSums, begin: int, splits: range, end: int, *, logs: Logs = _INDEPENDENT, falls: bool = True
 ) -> list[float]:
     """How much better a change explains the nights from `begin` to `end` than the best constant rate, for each first
     night after it: positive if the rate fell, negative if it rose, 0 for any fall without `falls`."""
-    start, stop = one.both[begin], one.both[end]
-    passed, failed = one.passed[end] - one.passed[begin], one.failed[end] - one.failed[begin]
-    same = one.passed[begin] * failed - one.failed[begin] * passed
+    start, stop = sums.both[begin], sums.both[end]
+    passed, failed = sums.passed[end] - sums.passed[begin], sums.failed[end] - sums.failed[begin]
+    same = sums.passed[begin] * failed - sums.failed[begin] * passed
     constant = logs.constant[stop - start]
     before_fall, before_rise, since = logs.before_fall, logs.before_rise, logs.since
     first, last = splits.start, splits.stop
-    nights = zip(one.both[first:last], one.passed[first:last], one.failed[first:last], strict=True)
+    nights = zip(sums.both[first:last], sums.passed[first:last], sums.failed[first:last], strict=True)
     factors = []
     try:
         for at, good, bad in nights:
@@ -152,17 +154,17 @@ def bayes_factors(
                 factors.append(0.0)
         return factors
     except OverflowError:  # thousands of trials per night
-        return [_compressed_factor(one, begin, split, end, falls=falls, logs=logs) for split in splits]
+        return [_compressed_factor(sums, begin, split, end, falls=falls, logs=logs) for split in splits]
 
 
-def _compressed_factor(one: CountSums, begin: int, split: int, end: int, *, falls: bool, logs: Logs) -> float:
+def _compressed_factor(sums: CountSums, begin: int, split: int, end: int, *, falls: bool, logs: Logs) -> float:
     """A factor that may be too large for a float: in the same order as the true ones."""
-    good, later_good = one.passed[split] - one.passed[begin], one.passed[end] - one.passed[split]
-    more = good * (one.judged[end] - one.judged[split]) - later_good * (one.judged[split] - one.judged[begin])
+    good, later_good = sums.passed[split] - sums.passed[begin], sums.passed[end] - sums.passed[split]
+    more = good * (sums.judged[end] - sums.judged[split]) - later_good * (sums.judged[split] - sums.judged[begin])
     if not more or (more > 0 and not falls):
         return 0.0
-    constant = logs.constant[one.both[end] - one.both[begin]]
-    log = log_likelihood(one, begin, split, end, fell=more > 0, logs=logs) - constant
+    constant = logs.constant[sums.both[end] - sums.both[begin]]
+    log = log_likelihood(sums, begin, split, end, fell=more > 0, logs=logs) - constant
     factor = exp(min(log, _LARGE + (log - _LARGE) * 1e-5, 7 * _LARGE))
     return factor if more > 0 else -factor
 
@@ -181,10 +183,10 @@ class ChangeEvidence:
     ) -> tuple[bool, int] | None:
         """Whether the rates fell, and the most likely first night after that, if the evidence is enough."""
         factors: list[Sequence[float]] = [
-            bayes_factors(one, begin, range(max(splits.start, begin + 1), end), end, falls=falls, logs=self.logs)
-            if one.changed(begin, end)
+            bayes_factors(sums, begin, range(max(splits.start, begin + 1), end), end, falls=falls, logs=self.logs)
+            if sums.changed(begin, end)
             else ()
-            for one, begin in zip(self.sums, begins, strict=True)
+            for sums, begin in zip(self.sums, begins, strict=True)
         ]
         alike = self._alike(begins, splits, end, falls=falls) if len(factors) > 1 else ()
         if _bound(factors, begins, alike, splits) < needed * (1 - _ROUNDING):
@@ -204,18 +206,16 @@ class ChangeEvidence:
     def _alike(self, begins: Sequence[int], splits: range, end: int, *, falls: bool) -> Sequence[float]:
         """The factors of the pooled counts of the series that have data on both sides, as if they were one."""
         begin = min(begins)
-        names = tuple(index for index, one in enumerate(begins) if one == begin)
+        names = tuple(index for index, start in enumerate(begins) if start == begin)
         whole = self._pool(names)
-        found = (
-            bayes_factors(whole, begin, splits, end, falls=falls, logs=self.logs) if whole.changed(begin, end) else ()
-        )
+        own = bayes_factors(whole, begin, splits, end, falls=falls, logs=self.logs) if whole.changed(begin, end) else ()
         judged = [self.sums[index].judged for index in names]
-        if all(one == judged[0] for one in judged):
-            return found
-        factors = list(found) or [0.0] * len(splits)
+        if all(row == judged[0] for row in judged):
+            return own
+        factors = list(own) or [0.0] * len(splits)
         for place, split in enumerate(splits):
-            before = [one[split] - one[begin] for one in judged]
-            after = [one[end] - one[split] for one in judged]
+            before = [row[split] - row[begin] for row in judged]
+            after = [row[end] - row[split] for row in judged]
             least = _COVERED * max(before), _COVERED * max(after)
             if min(before) < least[0] or min(after) < least[1]:
                 sides = zip(names, before, after, strict=True)
@@ -232,8 +232,8 @@ class ChangeEvidence:
         """The sums of several series together."""
         if names not in self._pools:
             own = [self.sums[index] for index in names]
-            passed = [sum(night) for night in zip(*(one.passed for one in own), strict=True)]
-            failed = [sum(night) for night in zip(*(one.failed for one in own), strict=True)]
+            passed = [sum(night) for night in zip(*(sums.passed for sums in own), strict=True)]
+            failed = [sum(night) for night in zip(*(sums.failed for sums in own), strict=True)]
             self._pools[names] = _of_sums(passed, failed)
         return self._pools[names]
 
@@ -254,8 +254,8 @@ def _bound(factors: Sequence[Sequence[float]], begins: Sequence[int], alike: Seq
         * math.prod(peaks[place + 1 :])
         * (sums[place] + max(_FLOOR, late[place]) * len(splits))
     )
-    one = 1.0 if any(late) else _ONE / len(factors)
-    return _EACH * each + one * math.fsum(sums) + _ALIKE * math.fsum(map(abs, alike))
+    weight = 1.0 if any(late) else _ONE / len(factors)
+    return _EACH * each + weight * math.fsum(sums) + _ALIKE * math.fsum(map(abs, alike))
 
 
 def _mixture(

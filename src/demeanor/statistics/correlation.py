@@ -81,7 +81,7 @@ def night_correlation(cells: Iterable[Sequence[tuple[int, int]]]) -> NightCorrel
         log(prior) + fsum(times * _log_spread(stretch, rate, rho) for (rate, stretch), times in stretches.items())
         for rho, prior in zip(_GRID, _PRIOR, strict=True)
     ]
-    weights = [exp(one - max(logs)) for one in logs]
+    weights = [exp(logarithm - max(logs)) for logarithm in logs]
     mean = fsum(rho * weight for rho, weight in zip(_GRID, weights, strict=True)) / fsum(weights)
     return NightCorrelation(
         value=round(mean, 2), low=_quantile(weights, _TAIL), high=_quantile(weights, 1 - _TAIL), nights=nights
@@ -109,9 +109,9 @@ def _log_spread(nights: tuple[tuple[int, int], ...], rate: float, rho: float) ->
 
 
 def _quantile(weights: Sequence[float], share: float) -> float:
-    wanted, total = share * fsum(weights), 0.0
+    target, total = share * fsum(weights), 0.0
     for rho, weight in zip(_GRID, weights, strict=True):
         total += weight
-        if total >= wanted:
+        if total >= target:
             return rho
     return _GRID[-1]

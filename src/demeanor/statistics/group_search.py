@@ -72,24 +72,24 @@ Asked: TypeAlias = Generator[Question, RateDirection, T]
 """Asks questions, and returns a value."""
 
 
-def search(parts: Parts, found: Found) -> Asked[None]:
-    """Find the sets of parts that are noticed; the results are in `found`, also while the search goes on."""
+def search(parts: Parts, result: Found) -> Asked[None]:
+    """Find the sets of parts that are noticed; the results are in `result`, also while the search goes on."""
     rest = parts
     while rest:
         change = yield Question(removed=frozenset(rest))
         if change == "same":
-            found.cleared.update(rest)
+            result.cleared.update(rest)
             break
         if (control := (yield Question(removed=frozenset(), strict=True))) != "same":
-            found.unsteady = control
+            result.unsteady = control
             return
-        asking = _Asking(change, found)
+        asking = _Asking(change, result)
         noticed = yield from asking.find(rest)
         if asking.proven(noticed):
-            where = found.noticed if len(noticed) <= MOST_TOGETHER else found.diffuse
+            where = result.noticed if len(noticed) <= MOST_TOGETHER else result.diffuse
             where.append(Noticed(parts=noticed, change=change))
         rest = tuple(part for part in rest if part not in noticed)
-    found.done = True
+    result.done = True
 
 
 def halves(parts: Parts) -> tuple[Parts, Parts]:
@@ -101,9 +101,9 @@ def halves(parts: Parts) -> tuple[Parts, Parts]:
 class _Asking:
     """The questions of a search for one kind of change."""
 
-    def __init__(self, change: RateDirection, found: Found) -> None:
+    def __init__(self, change: RateDirection, result: Found) -> None:
         self._change = change
-        self._found = found
+        self._found = result
         self._proven: set[frozenset[str]] = set()
 
     def proven(self, parts: Parts) -> bool:

@@ -42,4 +42,4 @@ def effective(trials: float, correlation: float) -> float:
 
 def combined(*correlations: float) -> float:
     """The correlation if a rate varies for several reasons, each of which varies what the others leave."""
-    return 1 - prod(1 - one for one in correlations)
+    return 1 - prod(1 - value for value in correlations)

@@ -76,14 +76,14 @@ def paired_rates(
     """The mean difference of pass rates. Each eval is one pair; its strata (subjects) are averaged within it first."""
     pairs = len(a)
     least = math.sqrt(_sampling_variance(a) + _sampling_variance(b)) / pairs if pairs else 0.0
-    found = paired_difference([_mean_rate(c) for c in a], [_mean_rate(c) for c in b], level=level, min_error=least)
-    if found is None:
+    difference = paired_difference([_mean_rate(c) for c in a], [_mean_rate(c) for c in b], level=level, min_error=least)
+    if difference is None:
         return None
     return Difference(
-        value=found.value,
-        error=found.error,
-        low=max(-1.0, found.low),
-        high=min(1.0, found.high),
+        value=difference.value,
+        error=difference.error,
+        low=max(-1.0, difference.low),
+        high=min(1.0, difference.high),
         pairs=pairs,
         level=level,
     )
@@ -98,11 +98,11 @@ def clustered_mean(counts: Sequence[Count], *, level: float = 0.95) -> tuple[flo
     """
     rates = [passed / judged for passed, judged in counts]
     least = math.sqrt(_sampling_variance([[count] for count in counts])) / len(counts)
-    found = paired_difference([0.0] * len(rates), rates, level=level, min_error=least)
-    if found is None:
+    difference = paired_difference([0.0] * len(rates), rates, level=level, min_error=least)
+    if difference is None:
         return rates[0], *wilson(*counts[0], level=level)
     low, high = wilson(sum(passed for passed, _ in counts), sum(judged for _, judged in counts), level=level)
-    return found.value, max(0.0, min(low, found.low)), min(1.0, max(high, found.high))
+    return difference.value, max(0.0, min(low, difference.low)), min(1.0, max(high, difference.high))
 
 
 def _mean_rate(strata: Sequence[Count]) -> float:

@@ -89,21 +89,21 @@ class RateChangeTest:
 @lru_cache(maxsize=16384)
 def _answer(test: RateChangeTest, passed: int, failed: int) -> RateDirection | None:
     sides = _sides(test, passed, failed)
-    found = next((side for side, answer in sides.items() if answer == "bad"), None)
-    if found is not None:
-        return found
+    side = next((side for side, answer in sides.items() if answer == "bad"), None)
+    if side is not None:
+        return side
     done = all(answer == "good" for answer in sides.values()) or passed + failed >= test.cap
     return "same" if done else None
 
 
 def _sides(test: RateChangeTest, passed: int, failed: int) -> dict[RateDirection, str | None]:
     """For each side that is tested: `bad` if the rate changed, `good` if it did not, None to continue."""
-    found: dict[RateDirection, str | None] = {}
+    sides: dict[RateDirection, str | None] = {}
     if test.dropped is not None:
-        found["drop"] = _sprt(test.low, test.dropped, test.false_alarm, test.miss).answer(passed, failed)
+        sides["drop"] = _sprt(test.low, test.dropped, test.false_alarm, test.miss).answer(passed, failed)
     if test.risen is not None:
-        found["rise"] = _sprt(1 - test.high, 1 - test.risen, test.false_alarm, test.miss).answer(failed, passed)
-    return found
+        sides["rise"] = _sprt(1 - test.high, 1 - test.risen, test.false_alarm, test.miss).answer(failed, passed)
+    return sides
 
 
 @lru_cache(maxsize=4096)

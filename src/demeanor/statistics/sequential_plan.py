@@ -90,8 +90,8 @@ def optimal_plan(
         costs = []
         for failed in range(trials + 1):
             passed = trials - failed
-            trial = fsum(one.of(passed, failed, correlation) for one in healthy)
-            reject, accept = false_alarm * trial, fsum(one.of(passed, failed, correlation) for one in dropped)
+            trial = fsum(weighted.of(passed, failed, correlation) for weighted in healthy)
+            reject, accept = false_alarm * trial, fsum(weighted.of(passed, failed, correlation) for weighted in dropped)
             going_on = trial + ahead[failed] + ahead[failed + 1] if ahead else float("inf")
             best = reject if trials < first else min(accept, reject)
             if best <= going_on:

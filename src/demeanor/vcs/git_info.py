@@ -70,5 +70,5 @@ def _git(folder: Path, *words: str) -> list[str] | None:
 
 def ci_branch(environ: Mapping[str, str], commit: str | None) -> str | None:
     """The branch that a CI service has checked out as a detached HEAD; None if it gives none for this commit."""
-    found = (environ.get(branch) for branch, own in _CI_BRANCHES if commit and environ.get(own) == commit)
-    return next((branch for branch in found if branch), None)
+    names = (environ.get(branch) for branch, own in _CI_BRANCHES if commit and environ.get(own) == commit)
+    return next((branch for branch in names if branch), None)

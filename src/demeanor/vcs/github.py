@@ -150,8 +150,8 @@ class GitHub:
 
     def artifacts(self, run: WorkflowRun) -> tuple[Artifact, ...]:
         """The artifacts of a run, also those that have expired."""
-        found = self._pages(f"actions/runs/{run.id}/artifacts", "", "artifacts")
-        return tuple(_checked(_artifact, data) for data in found)
+        artifacts = self._pages(f"actions/runs/{run.id}/artifacts", "", "artifacts")
+        return tuple(_checked(_artifact, data) for data in artifacts)
 
     def download(self, artifact: Artifact, file: Path) -> None:
         """Download the archive of an artifact, and compare it with its checksum."""

@@ -42,7 +42,7 @@ def changed_lines(root: Path, revision: str) -> Mapping[str, frozenset[int]]:
 
 def parse_diff(text: str) -> dict[str, frozenset[int]]:
     """The changed lines of each file in a diff without context."""
-    found: dict[str, set[int]] = {}
+    lines_by_path: dict[str, set[int]] = {}
     path = ""
     for line in text.splitlines():
         if line.startswith("+++ "):
@@ -50,5 +50,5 @@ def parse_diff(text: str) -> dict[str, frozenset[int]]:
         elif path and (hunk := _HUNK.match(line)):
             first, number = int(hunk[1]), int(hunk[2] or 1)
             lines = range(first, first + number) if number else range(first, first + 2)
-            found.setdefault(path, set()).update(lines)
-    return {path: frozenset(lines) for path, lines in found.items()}
+            lines_by_path.setdefault(path, set()).update(lines)
+    return {path: frozenset(lines) for path, lines in lines_by_path.items()}

@@ -75,23 +75,23 @@ def find_texts(texts: Mapping[str, str], files: Iterable[tuple[str, str]]) -> di
     """The files that contain each text, or a significant part of it, by the text's name, best first."""
     words = {name: own for name, text in texts.items() if len(own := words_of(text)) >= _LEAST}
     index = _indexed(words)
-    found: dict[str, list[tuple[TextLocation, frozenset[int]]]] = {name: [] for name in texts}
+    locations: dict[str, list[tuple[TextLocation, frozenset[int]]]] = {name: [] for name in texts}
     for path, content in files:
         for name, runs in _runs(words, index, content).items():
             location = _location(path, runs, len(words[name]))
             if location is not None:
-                found[name].append((location, _covered(runs)))
-    return {name: _ranked(places) for name, places in found.items()}
+                locations[name].append((location, _covered(runs)))
+    return {name: _ranked(places) for name, places in locations.items()}
 
 
 def _ranked(places: Sequence[tuple[TextLocation, frozenset[int]]]) -> tuple[TextLocation, ...]:
     """Best first; locations that add nothing to better ones are not sources."""
-    known: set[int] = set()
+    covered_lines: set[int] = set()
     ranked = []
     for place, covered in sorted(places, key=lambda pair: _order(pair[0])):
-        source = not known or len(covered - known) >= _LONG_RUN
+        source = not covered_lines or len(covered - covered_lines) >= _LONG_RUN
         ranked.append(replace(place, source=source))
-        known |= covered if source else set()
+        covered_lines |= covered if source else set()
     return tuple(ranked[:_MOST])
 
 
@@ -106,13 +106,13 @@ def _plain(text: str) -> str:
 
 def _indexed(texts: Mapping[str, Sequence[str]]) -> dict[int, _Index]:
     """The positions of word sequences, by their length."""
-    found: dict[int, dict[tuple[str, ...], list[tuple[str, int]]]] = {}
+    index: dict[int, dict[tuple[str, ...], list[tuple[str, int]]]] = {}
     for name, words in texts.items():
         size = min(_GRAM, len(words))
-        grams = found.setdefault(size, {})
+        grams = index.setdefault(size, {})
         for at in range(len(words) - size + 1):
             grams.setdefault(tuple(words[at : at + size]), []).append((name, at))
-    return dict(found)
+    return dict(index)
 
 
 def _runs(texts: Mapping[str, Sequence[str]], index: Mapping[int, _Index], content: str) -> dict[str, list[_TextRun]]:

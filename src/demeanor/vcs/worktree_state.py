@@ -86,7 +86,7 @@ def path_of(line: str) -> str:
 
 
 def _is_apart(path: Path, apart: Collection[str]) -> bool:
-    return any(str(one) in apart for one in (path, *path.parents))
+    return any(str(other) in apart for other in (path, *path.parents))
 
 
 def _content(path: Path) -> bytes:
@@ -111,5 +111,5 @@ def _files_below(path: Path, apart: Collection[str]) -> Iterator[bytes]:
         for entry in sorted(path.iterdir()):
             yield from _files_below(entry, apart)
     else:
-        found = path.lstat()
-        yield os.fsencode(path) + f"\0{found.st_mode:o} {found.st_size} {found.st_mtime_ns}\0".encode()
+        status = path.lstat()
+        yield os.fsencode(path) + f"\0{status.st_mode:o} {status.st_size} {status.st_mtime_ns}\0".encode()

@@ -109,11 +109,11 @@ class ExportedLinks:
         run = str(parts[0]) if name in {"run", "trial", "failures"} else query.get("run")
         if name in _NEED_A_SERVER or "x" in query or (run and run not in self.runs):
             return ""
-        given = {key: value for key, value in query.items() if value not in (None, "")}
+        fields = {key: value for key, value in query.items() if value not in (None, "")}
         if name == "overview" and run:
-            given = {}
-        file = file_of(name, *parts, **given)
-        shown = {key: str(value) for key, value in given.items()}
+            fields = {}
+        file = file_of(name, *parts, **fields)
+        shown = {key: str(value) for key, value in fields.items()}
         self.wanted.setdefault(file, WantedPage(name=name, parts=tuple(map(str, parts)), query=shown))
         return "../" * self.depth + file
 
@@ -144,5 +144,5 @@ def file_of(name: str, *parts: object, **query: object) -> str:
 
 def query_text(query: Mapping[str, object]) -> str:
     """`?a=b`, without values that are empty."""
-    given = {key: str(value) for key, value in query.items() if value not in (None, "")}
-    return f"?{urlencode(given)}" if given else ""
+    fields = {key: str(value) for key, value in query.items() if value not in (None, "")}
+    return f"?{urlencode(fields)}" if fields else ""

@@ -33,8 +33,8 @@ class ReportLinks:
 
     def page(self, name: str, *parts: object, **query: object) -> str:
         """The failure of a cell, if the page has it."""
-        found = self.anchors.get((str(parts[1]), str(parts[2]))) if name == "trial" else None
-        return f"#{found}" if found else ""
+        anchor = self.anchors.get((str(parts[1]), str(parts[2]))) if name == "trial" else None
+        return f"#{anchor}" if anchor else ""
 
     def static(self, name: str) -> str:
         """Nothing is loaded."""

@@ -196,7 +196,7 @@ class NightView:
 def night_view(report: NightReport, *, whole: bool = False) -> NightView:
     """Arrange a report for a page; `whole`: with every eval, however many there are."""
     spent, unpriced, uncounted = _spent(report)
-    found = _rows(report)
+    rows = _rows(report)
     return NightView(
         report=report,
         title=phrases.title(report),
@@ -210,8 +210,8 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
         better=report.better,
         news=report.news,
         subjects=tuple(_head(subject) for subject in report.subjects),
-        rows=tuple(found if whole else found[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
-        evals=len(found),
+        rows=tuple(rows if whole else rows[: max(20, MOST_CELLS // max(1, len(report.subjects)))]),
+        evals=len(rows),
         nights=phrases.history(report, ordered=False),
         changes=tuple(phrases.changes(report)),
         legend=(
@@ -224,8 +224,8 @@ def night_view(report: NightReport, *, whole: bool = False) -> NightView:
 
 def _spent(report: NightReport) -> tuple[Spent, int, int]:
     now = [subject.totals[-1] for subject in report.subjects]
-    spent, _, _ = total(one.spent for one in now)
-    return spent, sum(one.unpriced for one in now), sum(one.uncounted for one in now)
+    spent, _, _ = total(night_total.spent for night_total in now)
+    return spent, sum(night_total.unpriced for night_total in now), sum(night_total.uncounted for night_total in now)
 
 
 def _rows(report: NightReport) -> list[HeatRow]:

@@ -73,8 +73,8 @@ def guard(*, token: str | None, names: Iterable[str] = ()) -> Callable[..., Awai
     async def check(request: web.Request, handler: _Handler) -> web.StreamResponse:
         if not host_allowed(request.headers.get("Host"), allowed):
             return _refusal(421, f"This server does not answer for {request.headers.get('Host')!r}.\n")
-        given = request.query.get("token")
-        if token is not None and given is not None and hmac.compare_digest(given.encode(), token.encode()):
+        query_token = request.query.get("token")
+        if token is not None and query_token is not None and hmac.compare_digest(query_token.encode(), token.encode()):
             return _welcome(token)  # also with the cookie: the token must not stay in the address bar
         if token is not None and not _knows(request, token):
             return _refusal(401, _NO_TOKEN)

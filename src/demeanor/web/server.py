@@ -139,8 +139,8 @@ def _form_handler(act: Callable[[Mapping[str, str]], str], pool: ThreadPoolExecu
         if not same_origin(request):
             return _html(_problem("Refused", "The form was not sent by a page of this server."), 403)
         fields = {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
-        given = fields.pop("form_token", "")
-        if not hmac.compare_digest(given.encode("utf-8", "replace"), form_token.encode()):
+        token = fields.pop("form_token", "")
+        if not hmac.compare_digest(token.encode("utf-8", "replace"), form_token.encode()):
             return _html(_problem("Refused", "The form is out of date: reload the page."), 403)
         loop = asyncio.get_running_loop()
         status, text = await loop.run_in_executor(pool, _answered, lambda: act(fields))
@@ -196,14 +196,14 @@ def _events_handler(site: Site, pool: ThreadPoolExecutor, options: ServerOptions
 async def _changes(site: Site, pool: ThreadPoolExecutor, seconds: float, stopping: asyncio.Event) -> AsyncIterator[str]:
     """The state of the store, each time it changes, beginning with the present one."""
     loop = asyncio.get_running_loop()
-    known = None
+    shown = None
     while not stopping.is_set():
         try:
             state = await loop.run_in_executor(pool, site.changes)
         except StoreError:
-            state = known or ""  # try again; pages say what is wrong
-        if state != known:
-            known = state
+            state = shown or ""  # try again; pages say what is wrong
+        if state != shown:
+            shown = state
             yield state
         else:
             yield ""  # also notices a reader that left

@@ -79,10 +79,10 @@ class EventLog:
         self._emit({**event, "answer": answer, "arguments": updated["arguments"] or as_dict(call.get("rawInput"))})
         return answer
 
-    def steered(self, one: Mapping[str, Any], delivery: str) -> None:
+    def steered(self, message: Mapping[str, Any], delivery: str) -> None:
         """Handle a message of the user while the agent works."""
         self._flush()
-        self._emit(steered_event(one, max(self._turn, 1), delivery))
+        self._emit(steered_event(message, max(self._turn, 1), delivery))
 
     def ended(self) -> None:
         """Handle the end of a turn: emit pending text, and calls that got no result."""
@@ -188,16 +188,16 @@ def _tool_name(call_id: str, title: str) -> str:
     """A tool's name: the title if it is a name, else the prefix of an id such as `write_file__call_1`."""
     if _NAME.fullmatch(title):
         return title
-    prefix, found, _ = call_id.partition("__")
-    return prefix if found and _NAME.fullmatch(prefix) else title or "(unnamed)"
+    prefix, separator, _ = call_id.partition("__")
+    return prefix if separator and _NAME.fullmatch(prefix) else title or "(unnamed)"
 
 
 def _name_in_meta(meta: Any, depth: int) -> str:
     """The `toolName` or `tool_name` that some agents put somewhere into `_meta`."""
     if not isinstance(meta, dict) or depth == 0:
         return ""
-    found = as_text(meta.get("toolName")) or as_text(meta.get("tool_name"))
-    return found or next((name for value in meta.values() if (name := _name_in_meta(value, depth - 1))), "")
+    tool_name = as_text(meta.get("toolName")) or as_text(meta.get("tool_name"))
+    return tool_name or next((name for value in meta.values() if (name := _name_in_meta(value, depth - 1))), "")
 
 
 def _exit_code(update: Mapping[str, Any]) -> int | None:

@@ -80,7 +80,7 @@ def _pairs(field: Mapping[str, Any]) -> list[tuple[str, Any]]:
     inner = as_dict(field.get("items")) or field
     listed = inner.get("oneOf") or inner.get("anyOf")
     if isinstance(listed, list):
-        options = [as_dict(one) for one in listed]
+        options = [as_dict(item) for item in listed]
         return [
             (as_text(option.get("title")) or str(option.get("const")), option["const"])
             for option in options
@@ -101,7 +101,7 @@ def _value(said: str, field: Mapping[str, Any]) -> Any:
     pairs = _pairs(field)
     if field.get("type") == "array":
         words = [part.strip() for part in said.split(",")]
-        values = [value for shown, value in pairs if any(_same(one, shown) or _same(one, value) for one in words)]
+        values = [value for shown, value in pairs if any(_same(word, shown) or _same(word, value) for word in words)]
         return values or None
     if pairs:
         return next((value for shown, value in pairs if _same(said, shown) or _same(said, value)), None)

@@ -89,13 +89,13 @@ class SteerHandler:
     def answered(self, message: Mapping[str, Any]) -> bool:
         """Whether a message is the answer to a hint. One that the agent rejects is said when the turn has ended."""
         request = message.get("id")
-        one = self._sent.pop(request, None) if isinstance(request, int) and not isinstance(request, bool) else None
-        if one is None:
+        sent = self._sent.pop(request, None) if isinstance(request, int) and not isinstance(request, bool) else None
+        if sent is None:
             return False
         if "error" in message:
-            self._keep(one)
+            self._keep(sent)
         else:
-            self._events.steered(one, "hint")
+            self._events.steered(sent, "hint")
         return True
 
     def end(self) -> None:
@@ -104,14 +104,14 @@ class SteerHandler:
             self._keep(message)
         self._sent, self._queue, self._goose_run = {}, [], ""
 
-    def _interrupt(self, session: Any, one: dict[str, Any]) -> None:
+    def _interrupt(self, session: Any, message: dict[str, Any]) -> None:
         self._rpc.notify("session/cancel", {"sessionId": session})
-        self._events.steered(one, "interrupt")
+        self._events.steered(message, "interrupt")
         self._cancelled = True
-        if one.get("say"):
-            self.unsaid.append(one["say"])
+        if message.get("say"):
+            self.unsaid.append(message["say"])
 
-    def _keep(self, one: dict[str, Any]) -> None:
-        self._events.steered(one, "prompt")
-        if one.get("say"):
-            self.unsaid.append(one["say"])
+    def _keep(self, message: dict[str, Any]) -> None:
+        self._events.steered(message, "prompt")
+        if message.get("say"):
+            self.unsaid.append(message["say"])

@@ -110,9 +110,9 @@ def _interruption(conversation: Conversation) -> list[str]:
 def _hints(conversation: Conversation, delivery: str) -> list[str]:
     """What the user says now."""
     due = conversation.steering.due()
-    for one in due:
-        conversation.emit(steered_event(one, conversation.turn, delivery))
-    return [one["say"] for one in due if one.get("say")]
+    for message in due:
+        conversation.emit(steered_event(message, conversation.turn, delivery))
+    return [message["say"] for message in due if message.get("say")]
 
 
 def _cancel(messages: list[dict[str, Any]], calls: Sequence[Mapping[str, str]]) -> None:
@@ -134,7 +134,9 @@ def earlier_messages(prior: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
         own: dict[str, Any] = {"role": message["role"], "content": message.get("text") or None}
         if calls:
             pairs = zip(calls, functions, strict=True)
-            own["tool_calls"] = [{"id": name, "type": "function", "function": one} for (name, _), one in pairs]
+            own["tool_calls"] = [
+                {"id": name, "type": "function", "function": function} for (name, _), function in pairs
+            ]
         yield own
         for name, call in calls:
             error = "error: " if call.get("failed") else ""

@@ -36,8 +36,8 @@ def read_session(lines: list[dict[str, Any]]) -> PastSession:
         if line.get("isSidechain") is True:
             built.gaps["what sub-agents did is left out"] = None
             continue
-        if found := _HEAD.search(as_text(as_dict(as_dict(line.get("attachment")).get("context")).get("gitStatus"))):
-            facts.setdefault("commit", found[1])
+        if match := _HEAD.search(as_text(as_dict(as_dict(line.get("attachment")).get("context")).get("gitStatus"))):
+            facts.setdefault("commit", match[1])
         if line.get("type") not in ("user", "assistant") or line.get("isMeta") is True:
             continue
         message = as_dict(line.get("message"))

@@ -29,9 +29,9 @@ def database_sessions(path: Path) -> list[PastSession]:
             database.row_factory = sqlite3.Row
             tables = {row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if {"sessions", "messages"} <= tables:
-                return [goose_session(one) for one in _goose(database)]
+                return [goose_session(row) for row in _goose(database)]
             if {"session", "message", "part"} <= tables:
-                return [opencode_session(one) for one in _opencode(database)]
+                return [opencode_session(row) for row in _opencode(database)]
     except (sqlite3.Error, ValueError, RecursionError, IndexError) as error:
         raise ValueError(f"the database can't be read: {error}") from None
     raise ValueError("it is a database, but neither goose's nor opencode's")

@@ -54,8 +54,8 @@ def _messages(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(messages.values())
 
 
-def _fuller(known: dict[str, Any] | None, message: dict[str, Any]) -> dict[str, Any]:
-    return known if known is not None and known.get("toolCalls") else message
+def _fuller(earlier: dict[str, Any] | None, message: dict[str, Any]) -> dict[str, Any]:
+    return earlier if earlier is not None and earlier.get("toolCalls") else message
 
 
 def _add_user(built: SessionBuilder, message: Mapping[str, Any]) -> None:

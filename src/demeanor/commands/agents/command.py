@@ -99,20 +99,20 @@ def _check(args: argparse.Namespace) -> ExitCode:
     if args.json:
         print(json.dumps(encode(results), indent=2))
     else:
-        for name, found in results.items():
-            _print_results(name, found)
-    failed = any(one.state == "failed" for found in results.values() for one in found)
+        for name, answers in results.items():
+            _print_results(name, answers)
+    failed = any(answer.state == "failed" for answers in results.values() for answer in answers)
     return ExitCode.REJECTED if failed else ExitCode.ACCEPTED
 
 
-def _print_results(name: str, found: Sequence[AbilityResult]) -> None:
+def _print_results(name: str, answers: Sequence[AbilityResult]) -> None:
     print(name)
-    for one in found:
-        seconds = f"{one.seconds:5.1f} s" if one.seconds else " " * 7
-        print(f"  {_STATES[one.state]:<8}  {one.ability:<13}  {seconds}  {one.meaning}")
-        for line in printable(one.detail).splitlines():
+    for answer in answers:
+        seconds = f"{answer.seconds:5.1f} s" if answer.seconds else " " * 7
+        print(f"  {_STATES[answer.state]:<8}  {answer.ability:<13}  {seconds}  {answer.meaning}")
+        for line in printable(answer.detail).splitlines():
             print(f"{'':<33}{line}")
-    counts = {state: sum(one.state == state for one in found) for state in _STATES}
+    counts = {state: sum(answer.state == state for answer in answers) for state in _STATES}
     print("  " + ", ".join(f"{count} {state}" for state, count in counts.items() if count) + "\n")
 
 
@@ -133,14 +133,14 @@ def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
     from demeanor.agents import CODING_AGENTS, adapter, third_party
     from demeanor.core.values.errors import UnknownName
 
-    known = (*CODING_AGENTS, *third_party())
-    for name in names or known:
+    known_agents = (*CODING_AGENTS, *third_party())
+    for name in names or known_agents:
         module = adapter(name)
         recipe = getattr(module, "RECIPE", None)
         if recipe is not None:
             yield recipe
         elif names:
-            raise UnknownName("coding agent", name, known)
+            raise UnknownName("coding agent", name, known_agents)
 
 
 def _facts(recipe: Recipe, agent: RecipeAgent, folders: tuple[Path, ...]) -> dict[str, object]:
@@ -163,11 +163,11 @@ def _facts(recipe: Recipe, agent: RecipeAgent, folders: tuple[Path, ...]) -> dic
 
 
 def _list(names: list[str], config: Config, folders: tuple[Path, ...], *, as_json: bool) -> ExitCode:
-    found = [_facts(recipe, _chosen(config, recipe), folders) for recipe in _recipes(names)]
+    rows = [_facts(recipe, _chosen(config, recipe), folders) for recipe in _recipes(names)]
     if as_json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(rows, indent=2))
         return ExitCode.ACCEPTED
-    for facts in found:
+    for facts in rows:
         where = f"{facts['version'] or 'version unknown'}  {facts['path']}" if facts["path"] else "not installed"
         print(f"{facts['name']:<15} {where}")
         if facts["why"]:

@@ -173,8 +173,8 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     revisions = (args.base, args.sides[0] if args.sides else "HEAD")
     building = config.executor.builds
     request = request_of(args, command="compare", trials=args.trials or _TRIALS, policy="all", build=building)
-    known = collect_evals(config)
-    evals = select_evals(known, request)
+    every = collect_evals(config)
+    evals = select_evals(every, request)
     with ExitStack() as stack:
         sides, left_out = prepare_sides(
             stack,
@@ -206,7 +206,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
         else []
     )
     notes += [note for result in ran for note in result.notes]
-    notes += [*left_out, *tried_notes(config, known, {one.name for one in evals}, revisions)]
+    notes += [*left_out, *tried_notes(config, every, {eval_.name for eval_ in evals}, revisions)]
     notes += [] if args.allow_identical else same_fingerprint_notes(base, new)
     margin = config.statistics.margin
     report = make_comparison(base, new, again=again, margin=margin, notes=tuple(dict.fromkeys(notes)))

@@ -35,13 +35,13 @@ def refuse_unchanged(config: Config, base: str, new: str, commits: Sequence[str]
 
 def outside_of_commits(subjects: Iterable[str], catalogs: Sequence[tuple[Checkout, Catalog]]) -> tuple[str, ...]:
     """The subjects that use no file of a checkout, so that both commits run the same; an error if all of them do."""
-    known = tuple(dict.fromkeys(subjects))
+    subject_names = tuple(dict.fromkeys(subjects))
     same = tuple(
         name
-        for name in known
+        for name in subject_names
         if not any(uses_project_files(catalog, catalog.subject(name), place.folder) for place, catalog in catalogs)
     )
-    if same and len(same) == len(known):
+    if same and len(same) == len(subject_names):
         verb = "is" if len(same) == 1 else "are"
         raise UsageError(
             f"{', '.join(same)} {verb} the same on both sides: no path that the agent is started with is in the "
@@ -111,12 +111,12 @@ def _of_project(catalog: Catalog, name: str) -> bool:
         return True
 
 
-def _refuse_copies(config: Config, one: str, other: str, base: Iterable[RunCell], new: Iterable[RunCell]) -> None:
+def _refuse_copies(config: Config, subject: str, other: str, base: Iterable[RunCell], new: Iterable[RunCell]) -> None:
     """Refuse two agents that have different names only."""
-    (a, _, model), (b, _, other_model) = one.partition(":"), other.partition(":")
+    (a, _, model), (b, _, other_model) = subject.partition(":"), other.partition(":")
     tables = config.agents.get(a), config.agents.get(b)
     prompts = [{cell.prompt_hash for cell in cells if cell.judged} for cells in (base, new)]
     if model == other_model and tables[0] is not None and tables[0] == tables[1] and prompts[0] == prompts[1]:
         raise UsageError(
-            f"{one} and {other} are the same: [agents.{a}] and [agents.{b}] have the same settings{_ALLOW}"
+            f"{subject} and {other} are the same: [agents.{a}] and [agents.{b}] have the same settings{_ALLOW}"
         )

@@ -25,10 +25,10 @@ def _lines(plan: ComparisonPlan, screen: Screen) -> Iterator[Text]:
     about = "" if plan.exact else "about "
     each_side = f"{about}{count(plan.each_side, 'trial')}"
     yield from hanging(f"on each side of a comparison: {each_side}", screen, indent=2)
-    known = "more than 5000 trials"
+    trials = "more than 5000 trials"
     if plan.known_rate is not None:
-        known = f"{count(plan.known_rate.trials, 'trial')}, of which {plan.known_rate.fails} fail"
-    yield from hanging(f"against a well-known rate: {known}", screen, indent=2)
+        trials = f"{count(plan.known_rate.trials, 'trial')}, of which {plan.known_rate.fails} fail"
+    yield from hanging(f"against a well-known rate: {trials}", screen, indent=2)
     yield Text()
     yield from paragraph("The smallest detectable drop, in points, by number of trials", screen, "bold")
     columns = [

@@ -19,15 +19,15 @@ def tried_notes(
     """
     yield "both sides were tried with the evals of the working tree"
     for revision in dict.fromkeys(revisions):
-        found = edits(evals, config.root, base=revision, within=[config.root / path for path in config.paths])
+        changed = edits(evals, config.root, base=revision, within=[config.root / path for path in config.paths])
         for kind, text in (("new", "does not have"), ("edited", "has another version of")):
-            names = [name for name, edit in found.evals.items() if edit == kind and name in chosen]
+            names = [name for name, edit in changed.evals.items() if edit == kind and name in chosen]
             if names:
                 yield f"{revision} {text}: {', '.join(names)}"
-        if found.removed:
-            yield f"only {revision} has, so not tried: {', '.join(sorted(found.removed))}"
-        if found.unsure:
-            yield f"{revision} may have other evals, which are created when it is imported: {', '.join(found.unsure)}"
+        if changed.removed:
+            yield f"only {revision} has, so not tried: {', '.join(sorted(changed.removed))}"
+        if changed.unsure:
+            yield f"{revision} may have other evals, which are created when it is imported: {', '.join(changed.unsure)}"
     if "HEAD" in revisions and _changed_outside_evals(config):
         yield "apart from evals, uncommitted changes were not tried: the commits themselves were run"
 

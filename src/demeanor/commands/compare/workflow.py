@@ -113,24 +113,24 @@ def compare_decisions(report: CompareReport) -> tuple[KeptDecision, ...]:
         KeptDecision(
             made=made,
             ruling="compare",
-            eval=one.eval,
-            subject=one.subject,
-            answer=one.outcome.value,
+            eval=eval_.eval,
+            subject=eval_.subject,
+            answer=eval_.outcome.value,
             rule="boschloo",
-            reason=_reason(one),
+            reason=_reason(eval_),
             run=report.new.runs[-1] if report.new.runs else None,
             commit=report.new.commit,
             evidence={
-                "base": list(one.base),
-                "new": list(one.new),
-                "again": one.again,
-                "p_value": one.p_value,
-                "adjusted": one.adjusted,
+                "base": list(eval_.base),
+                "new": list(eval_.new),
+                "again": eval_.again,
+                "p_value": eval_.p_value,
+                "adjusted": eval_.adjusted,
                 "base_runs": list(report.base.runs),
                 "new_runs": list(report.new.runs),
             },
         )
-        for one in report.comparison.evals
+        for eval_ in report.comparison.evals
     )
 
 

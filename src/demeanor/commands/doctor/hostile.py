@@ -148,7 +148,7 @@ def run_hostile(level: str, *, timeout: float, table: Sequence[Behaviour] = HOST
         )
     has_python = Path(_SYSTEM_PYTHON).exists()
     tried = [row for row in table if not (row.isolated_only and level == "none") and (has_python or not row.python)]
-    found: dict[str, tuple[str, str]] = {}
+    hits: dict[str, tuple[str, str]] = {}
     subjects = {
         "shell": "hostile",
         "scripted": "caller:scripted",
@@ -157,10 +157,10 @@ def run_hostile(level: str, *, timeout: float, table: Sequence[Behaviour] = HOST
     }
     for needs, attempts in dict.fromkeys((row.needs, row.attempts) for row in tried):
         rows = [row for row in tried if (row.needs, row.attempts) == (needs, attempts)]
-        found |= _verdicts(rows, level, subjects[needs], timeout)
+        hits |= _verdicts(rows, level, subjects[needs], timeout)
     for row in table:
         without = "not run: harms a machine without isolation" if row.isolated_only else "not run: no /usr/bin/python3"
-        got, detail = found.get(row.name, (without, "") if row not in tried else ("missing", "no trial was recorded"))
+        got, detail = hits.get(row.name, (without, "") if row not in tried else ("missing", "no trial was recorded"))
         yield HostileResult(
             level=level,
             tried=row.name,
@@ -225,5 +225,5 @@ def _evals(rows: list[Behaviour], timeout: float) -> str:
 def _verdict(cell: dict[str, Any]) -> tuple[str, tuple[str, str]]:
     """The name, verdict and reasons of a cell, which has one trial; its last attempt decides."""
     verdict = cell["records"][-1]["verdict"]
-    reasons = [one.get("reason", "") for one in verdict.get("findings", ()) if one["answer"] != "yes"]
+    reasons = [finding.get("reason", "") for finding in verdict.get("findings", ()) if finding["answer"] != "yes"]
     return cell["tally"]["eval"], (verdict["outcome"], "; ".join([*reasons, verdict.get("detail", "")]))

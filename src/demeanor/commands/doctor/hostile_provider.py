@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
                 answers = [self._answer(body)]
                 if request.get("n") == 2:
                     answers.insert(0, {"role": "assistant", "content": "Hello."})
-                choices = ({"index": index, "message": one} for index, one in enumerate(answers))
+                choices = ({"index": index, "message": answer} for index, answer in enumerate(answers))
                 self._send(200, {"choices": [{**choice, "finish_reason": "stop"} for choice in choices]})
 
     def _error(self, request: dict[str, Any], size: int) -> tuple[int, str] | None:

@@ -38,7 +38,7 @@ def probe_sandbox(name: str, config: Config) -> Mapping[str, str]:
 
 def working_levels(config: Config) -> list[str]:
     """The names of the levels that work here."""
-    found = []
+    levels = []
     for name, make in MAKERS.items():
         level = make(config)
         try:
@@ -46,10 +46,10 @@ def working_levels(config: Config) -> list[str]:
         except WorldError:
             continue
         else:
-            found.append(name)
+            levels.append(name)
         finally:
             asyncio.run(level.stop())
-    return found
+    return levels
 
 
 def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, tuple[Probe, ...]], dict[str, str]]:
@@ -69,37 +69,37 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
             except WorldError as error:
                 asyncio.run(levels.pop(name).stop())
                 missing[name] = error.detail
-        found = asyncio.run(matrix(levels))
+        by_level = asyncio.run(matrix(levels))
     finally:
         for level in levels.values():
             asyncio.run(level.stop())
     cache, now = probe_cache(environ), datetime.now(UTC)
-    for name, probes in found.items():
+    for name, probes in by_level.items():
         cache.store(name, probes, now)
-    return found, missing
+    return by_level, missing
 
 
 def print_matrix(config: Config, *, as_json: bool) -> ExitCode:
     """Run all probes and print the results; exit with 1 if a level breaks a promise."""
-    found, missing = probe_levels(config, os.environ)
+    by_level, missing = probe_levels(config, os.environ)
     if as_json:
-        levels = {level: encode(probes) for level, probes in found.items()}
+        levels = {level: encode(probes) for level, probes in by_level.items()}
         print(json.dumps({"levels": levels, "not_here": missing}, indent=2))
     else:
-        _print_table(found)
+        _print_table(by_level)
         print(_LEGEND)
         for level, why in missing.items():
             print(f"not available: {level}: {why}")
-        _print_broken(found)
-    as_promised = all(probe.expected for probes in found.values() for probe in probes)
+        _print_broken(by_level)
+    as_promised = all(probe.expected for probes in by_level.values() for probe in probes)
     return ExitCode.ACCEPTED if as_promised else ExitCode.REJECTED
 
 
-def _print_table(found: dict[str, tuple[Probe, ...]]) -> None:
-    rows = list(zip(*found.values(), strict=True))
+def _print_table(by_level: dict[str, tuple[Probe, ...]]) -> None:
+    rows = list(zip(*by_level.values(), strict=True))
     width = max(len(row[0].name) for row in rows)
     control = "no sandbox"
-    print("  ".join((f"{'':<{width}}", control, *(f"{level:<12}" for level in found))).rstrip())
+    print("  ".join((f"{'':<{width}}", control, *(f"{level:<12}" for level in by_level))).rstrip())
     for row in rows:
         free = "happens" if row[0].control == "reached" else "does not"
         states = (probe.state if probe.expected else probe.state.upper() for probe in row)
@@ -107,8 +107,8 @@ def _print_table(found: dict[str, tuple[Probe, ...]]) -> None:
         print("  ".join(cells).rstrip())
 
 
-def _print_broken(found: dict[str, tuple[Probe, ...]]) -> None:
-    for level, probes in found.items():
+def _print_broken(by_level: dict[str, tuple[Probe, ...]]) -> None:
+    for level, probes in by_level.items():
         for probe in probes:
             if not probe.expected:
                 print(f"broken: {level}: {probe.name}: {probe.found}")

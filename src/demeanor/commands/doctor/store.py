@@ -29,12 +29,12 @@ def check_store(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[st
 
 def _history(config: Config, environ: Mapping[str, str]) -> str:
     """The number of runs. A check changes nothing: the first run creates the tables."""
-    found = inspect_history(history_address(config, environ))
-    if found.empty:
-        return f"{found.label}: empty; the first run creates the tables"
-    latest = f"; the latest is {found.latest}" if found.latest else ""
-    waiting = f"; the next run applies {count(found.missing, 'migration')}" if found.missing else ""
-    return f"{found.label}: {count(found.runs, 'run')}{latest}{waiting}"
+    history = inspect_history(history_address(config, environ))
+    if history.empty:
+        return f"{history.label}: empty; the first run creates the tables"
+    latest = f"; the latest is {history.latest}" if history.latest else ""
+    waiting = f"; the next run applies {count(history.missing, 'migration')}" if history.missing else ""
+    return f"{history.label}: {count(history.runs, 'run')}{latest}{waiting}"
 
 
 def _captures(config: Config) -> str:

@@ -108,10 +108,10 @@ class _ChangeRecorder(WrappedExecutor):
 
     async def run_attempt(self, trial: Trial, attempt: int) -> Capture:
         """Run one attempt, and keep its changes."""
-        found = await self._inner.run_attempt(trial, attempt)
-        self.changes = tuple(_load(change) for change in changes(found.before, found.after))
-        self.gaps = found.after.gaps
-        return found
+        capture = await self._inner.run_attempt(trial, attempt)
+        self.changes = tuple(_load(change) for change in changes(capture.before, capture.after))
+        self.gaps = capture.after.gaps
+        return capture
 
 
 def _load(change: Change) -> Change:

@@ -55,20 +55,20 @@ def fix_brief(diagnosis: Diagnosis, *, earlier: Sequence[str] = ()) -> str:
 def evidence(diagnosis: Diagnosis) -> dict[str, str]:
     """Return the evidence as files, by name: steps of trials, what was sent, what agents printed. Hostile text."""
     files: dict[str, str] = {}
-    for number, one in enumerate(diagnosis.failures, 1):
-        name = f"{number}-{slug(one.eval)}"
-        for kind, trial in (("failing", one.failing), ("passing", one.passing)):
+    for number, failure in enumerate(diagnosis.failures, 1):
+        name = f"{number}-{slug(failure.eval)}"
+        for kind, trial in (("failing", failure.failing), ("passing", failure.passing)):
             if trial is not None and trial.events is not None:
                 files[f"{name}-{kind}.txt"] = trace_text(trial.record, trial.events, full=True) + "\n"
-        if one.sent is not None:
-            files[f"{name}-sent.md"] = one.sent
-        if one.log:
-            files[f"{name}-log.txt"] = one.log
+        if failure.sent is not None:
+            files[f"{name}-sent.md"] = failure.sent
+        if failure.log:
+            files[f"{name}-log.txt"] = failure.log
     return files
 
 
 def _head(diagnosis: Diagnosis) -> Iterator[str]:
-    names = ", ".join(inline_code(one.name) for one in diagnosis.evals)
+    names = ", ".join(inline_code(target.name) for target in diagnosis.evals)
     yield f"# Fix what broke: {names}\n"
     yield (
         "This repository contains a coding agent. The evals named above check its behaviour, and it does not pass them "
@@ -115,29 +115,29 @@ def format_location(place: TextLocation) -> str:
 
 
 def _failures(diagnosis: Diagnosis) -> Iterator[str]:
-    targets = {one.name: one for one in diagnosis.evals}
-    for number, one in enumerate(diagnosis.failures, 1):
-        target = targets[one.eval]
-        yield f"## {number}. {inline_code(one.eval)} on {inline_code(one.subject)}\n"
+    targets = {target.name: target for target in diagnosis.evals}
+    for number, failure in enumerate(diagnosis.failures, 1):
+        target = targets[failure.eval]
+        yield f"## {number}. {inline_code(failure.eval)} on {inline_code(failure.subject)}\n"
         if target.description:
             yield f"- expected behaviour: {inline_code(target.description, width=400)}"
-        yield f"- defined in {inline_code(target.where)}, policy {one.policy.value}"
-        yield f"- {one.passed} of {count(one.judged, 'trial')} passed"
-        yield f"- evidence: `{FOLDER}/{number}-{slug(one.eval)}-*`\n"
+        yield f"- defined in {inline_code(target.where)}, policy {failure.policy.value}"
+        yield f"- {failure.passed} of {count(failure.judged, 'trial')} passed"
+        yield f"- evidence: `{FOLDER}/{number}-{slug(failure.eval)}-*`\n"
         for prompt in target.prompts:
             yield f"The prompt:\n\n{code_block(opening(prompt, lines=30))}\n"
-        for mode in one.modes[:3]:
+        for mode in failure.modes[:3]:
             yield f"It failed ({trials(list(mode.trials))}):\n\n{code_block(opening(mode.reason, lines=40))}\n"
             if mode.chain:
                 yield f"What the agent did:\n\n{code_block(opening(mode.chain, lines=30))}\n"
-        yield from _comparison(one)
-        yield from _sent(one)
+        yield from _comparison(failure)
+        yield from _sent(failure)
 
 
-def _comparison(one: FailingEval) -> Iterator[str]:
-    failing, passing = one.failing, one.passing
+def _comparison(failure: FailingEval) -> Iterator[str]:
+    failing, passing = failure.failing, failure.passing
     if failing is None or failing.events is None:
-        reason = (failing.absence if failing else one.absence) or "no trial of that run failed"
+        reason = (failing.absence if failing else failure.absence) or "no trial of that run failed"
         yield f"The steps of the failing trial are not available: {inline_code(reason)}\n"
     elif passing is None or passing.events is None:
         yield "No passing trial is available.\n"
@@ -148,19 +148,19 @@ def _comparison(one: FailingEval) -> Iterator[str]:
         yield code_block(shown) + "\n"
 
 
-def _sent(one: FailingEval) -> Iterator[str]:
-    if one.sent is None and one.sent_when_passing is not None:
-        shown = code_block(opening(one.sent_when_passing, lines=120, width=400))
+def _sent(failure: FailingEval) -> Iterator[str]:
+    if failure.sent is None and failure.sent_when_passing is not None:
+        shown = code_block(opening(failure.sent_when_passing, lines=120, width=400))
         yield f"System prompt and tools as a passing trial sent them:\n\n{shown}\n"
-    elif one.sent is None:
-        reason = inline_code(one.absence or "the gateway saw no request")
+    elif failure.sent is None:
+        reason = inline_code(failure.absence or "the gateway saw no request")
         yield f"What was sent to the model is not available: {reason}\n"
-    elif one.sent_when_passing is None or one.sent_when_passing == one.sent:
-        same = " (the same as in the passing trial)" if one.sent_when_passing else ""
-        yield f"System prompt and tools as sent{same}:\n\n{code_block(opening(one.sent, lines=120, width=400))}\n"
+    elif failure.sent_when_passing is None or failure.sent_when_passing == failure.sent:
+        same = " (the same as in the passing trial)" if failure.sent_when_passing else ""
+        yield f"System prompt and tools as sent{same}:\n\n{code_block(opening(failure.sent, lines=120, width=400))}\n"
     else:
-        found = diff_lines(one.sent_when_passing.splitlines(), one.sent.splitlines(), DiffWork())
-        lines = ["--- when it passed", "+++ when it failed", *(line.removesuffix("\n") for line in found)]
+        diff = diff_lines(failure.sent_when_passing.splitlines(), failure.sent.splitlines(), DiffWork())
+        lines = ["--- when it passed", "+++ when it failed", *(line.removesuffix("\n") for line in diff)]
         changed = opening("\n".join(lines), lines=120, width=400)
         yield f"What was sent differs from what the passing trial sent:\n\n{code_block(changed)}\n"
 
@@ -171,7 +171,7 @@ def brief_value(diagnosis: Diagnosis, brief: str) -> dict[str, Any]:
         "schema": "demeanor-fix-brief/1",
         "run": diagnosis.run.id,
         "commit": diagnosis.commit,
-        "evals": [one.name for one in diagnosis.evals],
+        "evals": [target.name for target in diagnosis.evals],
         "subjects": list(diagnosis.subjects),
         "places": json_data(diagnosis.places),
         "allowed": list(diagnosis.allowed),

@@ -32,8 +32,8 @@ def check_rules(
     project: FixProject, diagnosis: Diagnosis, changed: Sequence[Change], redactor: Redactor, environ: Mapping[str, str]
 ) -> tuple[Refusal, ...]:
     """Return the rules that a change breaks."""
-    sources = {name: _read_source(one) for name, one in project.evals.items()}
-    targets = [sources[one.name] for one in diagnosis.evals]
+    sources = {name: _read_source(eval_) for name, eval_ in project.evals.items()}
+    targets = [sources[target.name] for target in diagnosis.evals]
     bounds = bounds_of(project, diagnosis.allowed)
     broken = find_violations(changed, bounds, targets, is_secret=lambda data: bool(redactor.spans(data)))
     if broken or not touches_evals(project, changed):
@@ -49,10 +49,10 @@ def touches_evals(project: FixProject, changed: Sequence[Change]) -> bool:
     return any(bounds.is_eval(change.path) for change in changed)
 
 
-def _read_source(one: Eval) -> EvalSource:
-    path, template = one.source.path, one.scenario.template
+def _read_source(eval_: Eval) -> EvalSource:
+    path, template = eval_.source.path, eval_.scenario.template
     return EvalSource(
-        eval=one,
+        eval=eval_,
         source=path.read_text("utf-8", "replace") if path.suffix == ".py" and path.is_file() else "",
         template=tuple(file.relative_to(template).as_posix() for file in sorted(template.rglob("*")) if file.is_file())
         if template and template.is_dir()
@@ -63,28 +63,28 @@ def _read_source(one: Eval) -> EvalSource:
 def _check_evals(old: Mapping[str, EvalSource], changed: Config) -> tuple[Refusal, ...]:
     """Compare the evals of a changed checkout with the old ones, and run their self-tests."""
     try:
-        evals = {one.name: one for one in choose_evals(changed, policy="all")}
+        evals = {eval_.name: eval_ for eval_ in choose_evals(changed, policy="all")}
     except DemeanorError as error:
         detail = f"the evals can't be loaded after the change: {error}"
         return (Refusal(foul=Violation.CHECKS, path="", detail=detail),)
-    new = {name: _read_source(one) for name, one in evals.items()}
-    found = list(find_weakened(old, new))
+    new = {name: _read_source(eval_) for name, eval_ in evals.items()}
+    refusals = list(find_weakened(old, new))
     kept = {name: source for name, source in old.items() if name in new}
     before = {test.eval: test for test in self_tests([source.eval for source in kept.values()], changed)}
     for test in self_tests([stricter(source.eval, evals[name]) for name, source in kept.items()], changed):
-        complaints = [f"{one.fault.value}: {one.detail}" for one in test.complaints]
-        earlier = [f"{one.fault.value}: {one.detail}" for one in before[test.eval].complaints]
-        found += new_complaints(earlier, complaints, new[test.eval])
-    return tuple(found)
+        complaints = [f"{complaint.fault.value}: {complaint.detail}" for complaint in test.complaints]
+        earlier = [f"{complaint.fault.value}: {complaint.detail}" for complaint in before[test.eval].complaints]
+        refusals += new_complaints(earlier, complaints, new[test.eval])
+    return tuple(refusals)
 
 
 def find_weakened(old: Mapping[str, EvalSource], new: Mapping[str, EvalSource]) -> tuple[Refusal, ...]:
     """Return everything that evals lost in a change; both mappings are by name."""
-    found = []
+    refusals = []
     for name, source in old.items():
         losses = _losses(source, new[name]) if name in new else ["the eval was removed"]
-        found += [_refusal(Violation.CHECKS, source, loss) for loss in losses]
-    return tuple(found)
+        refusals += [_refusal(Violation.CHECKS, source, loss) for loss in losses]
+    return tuple(refusals)
 
 
 def _losses(old: EvalSource, new: EvalSource) -> Iterator[str]:

@@ -135,8 +135,8 @@ def _override(config: Config, args: argparse.Namespace) -> Config:
         "budget_usd": args.budget.usd,
         "budget_tokens": args.budget.tokens,
     }
-    given = {name: value for name, value in values.items() if value is not None}
-    return replace(config, fix=replace(config.fix, **given))
+    changed = {name: value for name, value in values.items() if value is not None}
+    return replace(config, fix=replace(config.fix, **changed))
 
 
 def _named_subjects(config: Config, args: argparse.Namespace) -> Iterator[tuple[str, str]]:

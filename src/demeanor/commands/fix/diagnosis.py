@@ -120,8 +120,8 @@ class Diagnosis:
     @property
     def sources(self) -> tuple[str, ...]:
         """The files that the sent texts come from, as far as known."""
-        found = (place.path for places in self.places.values() for place in places if place.source)
-        return tuple(dict.fromkeys(found))
+        paths = (place.path for places in self.places.values() for place in places if place.source)
+        return tuple(dict.fromkeys(paths))
 
 
 def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run: str | None = None) -> Diagnosis:
@@ -140,7 +140,7 @@ def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run:
     for failure, request in _load_failures(project, history, replace(report, failures=cells)):
         failures.append(failure)
         requests += [(failure.subject, request)] if request else []
-    names = tuple(dict.fromkeys(one.eval for one in failures))
+    names = tuple(dict.fromkeys(failure.eval for failure in failures))
     places = find_texts(_prompt_texts(requests), tracked_text_files(project.tree, leave_out=bounds_of(project).is_eval))
     diagnosis = Diagnosis(
         run=past.info,
@@ -148,7 +148,7 @@ def diagnose(project: FixProject, history: SqlHistory, what: str | None, *, run:
         evals=tuple(_target(project, name) for name in names),
         failures=tuple(failures),
         subjects=tuple(
-            one.subject for one in report.subjects if any(row.eval in names and row.tally for row in one.rows)
+            nights.subject for nights in report.subjects if any(row.eval in names and row.tally for row in nights.rows)
         ),
         places=places,
         evals_allowed=project.config.fix.evals,
@@ -186,26 +186,28 @@ def _choose_failures(
             f"{which} in run {report.run.id}: there is nothing to fix\n"
             "  → name an eval or another run: demeanor fix EVAL|RUN"
         )
-    reasons = {(one.eval, one.subject): one for one in report.failures}
+    reasons = {(cell.eval, cell.subject): cell for cell in report.failures}
     cells = [reasons.get(row) or FailingCell(eval=row[0], subject=row[1], ways=()) for row in rows]
     evals = list(dict.fromkeys(cell.eval for cell in cells))
-    known = [name for name in evals if name in project.evals]
+    names_here = [name for name in evals if name in project.evals]
     notes = [f"{name} failed, but is no longer defined" for name in evals if name not in project.evals]
-    if not known:
+    if not names_here:
         raise UsageError(
             f"the evals that failed in run {report.run.id} are no longer defined: {', '.join(evals)}\n"
             "  → name an eval or another run: demeanor fix EVAL|RUN"
         )
-    if len(known) > _MOST_EVALS:
-        left = ", ".join(known[_MOST_EVALS:])
-        notes.append(f"{count(len(known), 'eval')} failed; this fix covers the worst {_MOST_EVALS}, without {left}")
-    chosen = known[:_MOST_EVALS]
+    if len(names_here) > _MOST_EVALS:
+        left = ", ".join(names_here[_MOST_EVALS:])
+        notes.append(
+            f"{count(len(names_here), 'eval')} failed; this fix covers the worst {_MOST_EVALS}, without {left}"
+        )
+    chosen = names_here[:_MOST_EVALS]
     return tuple(cell for cell in cells if cell.eval in chosen), notes
 
 
 def _rows_of(report: NightReport, names: Sequence[str]) -> list[tuple[str, str]]:
     """The cells of the named evals, as eval and subject: those with failed trials, or else all that were judged."""
-    rows = [(row, one.subject) for one in report.subjects for row in one.rows if row.eval in names]
+    rows = [(row, nights.subject) for nights in report.subjects for row in nights.rows if row.eval in names]
     failed = [(row, subject) for row, subject in rows if row.tonight.failed]
     return [(row.eval, subject) for row, subject in failed or rows if row.tonight.judged]
 
@@ -231,20 +233,20 @@ def _load_failures(
     """Yield each failure with its trials and captures, and the first request of the failing trial."""
     nights = {run.name: run for night in report.nights for run in night.runs}
     pairs = load_step_pairs(history, report, project.config, project.results)
-    for one, pair in zip(report.failures, pairs, strict=True):
-        row = report.row(one.eval, one.subject)
+    for cell, pair in zip(report.failures, pairs, strict=True):
+        row = report.row(cell.eval, cell.subject)
         capture, absence = _capture(project, nights, pair.failing)
         passing, _ = _capture(project, nights, pair.passing)
         shown = capture or passing
         request = first_request(shown.exchanges) if shown else None
         yield (
             FailingEval(
-                eval=one.eval,
-                subject=one.subject,
+                eval=cell.eval,
+                subject=cell.subject,
                 policy=row.policy,
                 passed=row.tonight.passed,
                 judged=row.tonight.judged,
-                modes=one.ways,
+                modes=cell.ways,
                 failing=pair.failing,
                 passing=pair.passing,
                 sent=observe(capture, {}).asked if capture else None,
@@ -280,15 +282,15 @@ def _log(capture: Capture) -> str:
 
 def _prompt_texts(requests: Iterable[tuple[str, Request]]) -> dict[str, str]:
     """Return every text that instructs a model, by name; a text that several subjects share appears once."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for subject, request in requests:
         for name, text in _instructions(request):
             if not text.strip():
                 continue
-            known = found.setdefault(name, text)
-            if known != text:
-                found[f"{name} ({subject})"] = text
-    return found
+            first = texts.setdefault(name, text)
+            if first != text:
+                texts[f"{name} ({subject})"] = text
+    return texts
 
 
 def _instructions(request: Request) -> Iterator[tuple[str, str]]:
@@ -302,10 +304,10 @@ def _instructions(request: Request) -> Iterator[tuple[str, str]]:
 
 
 def _target(project: FixProject, name: str) -> DiagnosisTarget:
-    one = project.evals[name]
-    path = next(relative_to_top(project.top, [one.source.path]), str(one.source.path))
-    where = f"{path}:{one.source.line}" if one.source.path.suffix == ".py" else path
-    return DiagnosisTarget(name=name, description=one.description, prompts=one.scenario.prompts, where=where)
+    eval_ = project.evals[name]
+    path = next(relative_to_top(project.top, [eval_.source.path]), str(eval_.source.path))
+    where = f"{path}:{eval_.source.line}" if eval_.source.path.suffix == ".py" else path
+    return DiagnosisTarget(name=name, description=eval_.description, prompts=eval_.scenario.prompts, where=where)
 
 
 def _notes(project: FixProject, past: PastRun, places: Mapping[str, object]) -> Iterator[str]:
@@ -316,6 +318,6 @@ def _notes(project: FixProject, past: PastRun, places: Mapping[str, object]) -> 
         yield "uncommitted changes are ignored: a fix starts from the last commit"
     if past.info.dirty:
         yield "the run was made with uncommitted changes"
-    lost = [name for name, found in places.items() if not found]
+    lost = [name for name, place in places.items() if not place]
     if lost:
         yield f"not found in any file of the repository: {', '.join(lost[:8])}{' …' if len(lost) > 8 else ''}"

@@ -55,11 +55,11 @@ class EvalSource:
 def find_quotations(eval_source: EvalSource, *, old: str, new: str) -> tuple[str, ...]:
     """Return what `new` quotes of an eval and `old` does not, for example `file name 'settings.ini'`."""
     before, after = _SearchableText(old), _SearchableText(new)
-    found: dict[str, str] = {}
+    quotations: dict[str, str] = {}
     for kind, text in _quotable_texts(eval_source):
         if after.contains(text) and not before.contains(text):
-            found.setdefault(text, kind)
-    return tuple(f"{kind} {text!r}" for text, kind in found.items())
+            quotations.setdefault(text, kind)
+    return tuple(f"{kind} {text!r}" for text, kind in quotations.items())
 
 
 class _SearchableText:
@@ -125,9 +125,9 @@ def _is_specific(text: str) -> bool:
     return len(words) >= 2 and not text.isidentifier() and len(text.strip()) >= _MIN_TEXT_LENGTH
 
 
-def _texts_of_declared_checks(one: Eval) -> Iterator[str]:
+def _texts_of_declared_checks(eval_: Eval) -> Iterator[str]:
     """Yield the texts in checks that are written as data."""
-    for check in one.checks:
+    for check in eval_.checks:
         if isinstance(check, FunctionCheck | PromptSnapshot) or not is_dataclass(check):
             continue
         for field in fields(check):

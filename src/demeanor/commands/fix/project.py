@@ -47,7 +47,7 @@ def open_project(config: Config, results: Path, environ: Mapping[str, str]) -> I
         raise UsageError(
             f"{config.root}: there is no commit to fix\n  → `demeanor fix` works on what is committed in git"
         ) from None
-    evals = {one.name: one for one in choose_evals(config, policy="all")}
+    evals = {eval_.name: eval_ for eval_ in choose_evals(config, policy="all")}
     with checked_out(replace(config, build=BuildRules()), "HEAD", environ=environ) as clean:
         yield FixProject(
             config=config,
@@ -62,7 +62,7 @@ def open_project(config: Config, results: Path, environ: Mapping[str, str]) -> I
 def bounds_of(project: FixProject, allowed: Sequence[str] = ()) -> Bounds:
     """Return where a fixer may write."""
     config = project.config
-    places = [config.root / path for path in config.paths] + [one.source.path for one in project.evals.values()]
+    places = [config.root / path for path in config.paths] + [eval_.source.path for eval_ in project.evals.values()]
     evals = [f"{path}/**" if (project.top / path).is_dir() else path for path in relative_to_top(project.top, places)]
     return Bounds(
         allowed=tuple(allowed),

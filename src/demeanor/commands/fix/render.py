@@ -49,9 +49,9 @@ def _rate(score: Score | None) -> str:
     return f"{score.passed}/{score.judged}, {figures.rate(score.rate)}{voids}"
 
 
-def _refusal(one: Refusal) -> str:
+def _refusal(refusal: Refusal) -> str:
     """Format a refusal as `outside: src/agent.py: changed, but it is not in the allowed paths`."""
-    return ": ".join(part for part in (one.foul.value, one.path, one_line(one.detail, width=300)) if part)
+    return ": ".join(part for part in (refusal.foul.value, refusal.path, one_line(refusal.detail, width=300)) if part)
 
 
 def fix_terminal(report: FixReport, screen: Screen | None = None) -> str:
@@ -69,8 +69,8 @@ def _lines(report: FixReport, screen: Screen) -> Iterator[Text]:
     yield from _labelled("results", f"of run {report.run}; the fix is for commit {report.commit[:12]}", screen)
     if not report.rounds:
         yield from _scores("before", report.before, screen)
-    for one in report.rounds:
-        yield from _round(one, screen)
+    for round_ in report.rounds:
+        yield from _round(round_, screen)
     yield Text()
     money = figures.money(report.spent, report.unpriced)
     yield from _labelled("cost", f"{money}, {figures.duration(report.spent.seconds)} of agent time", screen)
@@ -83,25 +83,25 @@ def _lines(report: FixReport, screen: Screen) -> Iterator[Text]:
         yield from _labelled("to apply", f"git apply --index {best.patch_file}", screen)
 
 
-def _round(one: FixRound, screen: Screen) -> Iterator[Text]:
+def _round(round_: FixRound, screen: Screen) -> Iterator[Text]:
     yield Text()
-    yield Text(f"Round {one.number}: {one.outcome.value}", "bold")
-    yield from paragraph(one_line(one.detail, width=600), screen, indent=2)
-    for refused in one.refusals:
+    yield Text(f"Round {round_.number}: {round_.outcome.value}", "bold")
+    yield from paragraph(one_line(round_.detail, width=600), screen, indent=2)
+    for refused in round_.refusals:
         yield from paragraph(f"refused: {_refusal(refused)}", screen, "red", indent=2)
-    if one.wire is not None:
-        if not one.wire.dropped:  # if it was, this is the result of the round
-            on_wire = f"on the wire, before it was built: {one_line(one.wire.detail, width=600)}"
+    if round_.wire is not None:
+        if not round_.wire.dropped:  # if it was, this is the result of the round
+            on_wire = f"on the wire, before it was built: {one_line(round_.wire.detail, width=600)}"
             yield from paragraph(on_wire, screen, indent=2)
-        yield from _scores("on the wire", one.wire.cells, screen)
-    yield from _scores("the evals", one.cells, screen)
-    yield from _scores("the guard suite", one.guard, screen)
-    if one.root_cause:
+        yield from _scores("on the wire", round_.wire.cells, screen)
+    yield from _scores("the evals", round_.cells, screen)
+    yield from _scores("the guard suite", round_.guard, screen)
+    if round_.root_cause:
         yield Text("root cause, according to the fixer", "dim")
-        yield from paragraph(opening(one.root_cause, lines=12), screen, indent=2)
-    if one.patch:
+        yield from paragraph(opening(round_.root_cause, lines=12), screen, indent=2)
+    if round_.patch:
         yield Text("the change", "dim")
-        for line in opening(one.patch, lines=60).splitlines():
+        for line in opening(round_.patch, lines=60).splitlines():
             yield Text(screen.safe(f"  {line}"), {"+": "green", "-": "red"}.get(line[:1], ""))
 
 
@@ -142,29 +142,29 @@ def _markdown_lines(report: FixReport) -> Iterator[str]:
     yield ""
     if not report.rounds:
         yield from _markdown_table(report.before)
-    for one in report.rounds:
-        yield from _markdown_round(one)
+    for round_ in report.rounds:
+        yield from _markdown_round(round_)
 
 
-def _markdown_round(one: FixRound) -> Iterator[str]:
-    yield f"### Round {one.number}: {one.outcome.value}\n"
-    yield f"{inline_code(one.detail, width=600)}\n"
-    for refused in one.refusals:
+def _markdown_round(round_: FixRound) -> Iterator[str]:
+    yield f"### Round {round_.number}: {round_.outcome.value}\n"
+    yield f"{inline_code(round_.detail, width=600)}\n"
+    for refused in round_.refusals:
         yield f"- refused: {inline_code(_refusal(refused))}"
-    if one.refusals:
+    if round_.refusals:
         yield ""
-    if one.wire is not None:
-        result = "" if one.wire.dropped else f" {inline_code(one.wire.detail, width=600)}"
+    if round_.wire is not None:
+        result = "" if round_.wire.dropped else f" {inline_code(round_.wire.detail, width=600)}"
         yield f"On the wire, before it was built:{result}\n"
-        yield from _markdown_table(one.wire.cells)
-    yield from _markdown_table(one.cells)
-    if one.guard:
+        yield from _markdown_table(round_.wire.cells)
+    yield from _markdown_table(round_.cells)
+    if round_.guard:
         yield "The guard suite:\n"
-        yield from _markdown_table(one.guard)
-    if one.root_cause:
-        yield f"Root cause, according to the fixer:\n\n{code_block(one.root_cause)}\n"
-    if one.patch:
-        yield f"The patch:\n\n{code_block(one.patch)}\n"
+        yield from _markdown_table(round_.guard)
+    if round_.root_cause:
+        yield f"Root cause, according to the fixer:\n\n{code_block(round_.root_cause)}\n"
+    if round_.patch:
+        yield f"The patch:\n\n{code_block(round_.patch)}\n"
 
 
 def _markdown_table(cells: Sequence[FixCell]) -> Iterator[str]:
@@ -179,21 +179,21 @@ def _markdown_table(cells: Sequence[FixCell]) -> Iterator[str]:
     yield ""
 
 
-def describe_round(one: FixRound) -> str:
+def describe_round(round_: FixRound) -> str:
     """Describe a round in markdown, for the brief of the next round."""
-    return "\n".join(_round_for_brief(one)) + "\n"
+    return "\n".join(_round_for_brief(round_)) + "\n"
 
 
-def _round_for_brief(one: FixRound) -> Iterator[str]:
-    yield f"### Round {one.number}: {one.outcome.value}\n"
-    yield f"{inline_code(one.detail, width=600)}\n"
-    for refused in one.refusals:
+def _round_for_brief(round_: FixRound) -> Iterator[str]:
+    yield f"### Round {round_.number}: {round_.outcome.value}\n"
+    yield f"{inline_code(round_.detail, width=600)}\n"
+    for refused in round_.refusals:
         yield f"- {inline_code(_refusal(refused))}"
-    on_wire = one.wire.cells if one.wire and one.wire.dropped else ()
-    for cell in (*on_wire, *one.cells, *(cell for cell in one.guard if cell.worse)):
+    on_wire = round_.wire.cells if round_.wire and round_.wire.dropped else ()
+    for cell in (*on_wire, *round_.cells, *(cell for cell in round_.guard if cell.worse)):
         name = f"{inline_code(cell.eval)} on {inline_code(cell.subject)}"
         yield f"- {name}: {_rate(cell.before)} → {_rate(cell.after)}"
-    if one.root_cause:
-        yield f"\nThe root cause, according to that round:\n\n{code_block(opening(one.root_cause, lines=20))}"
-    if one.patch:
-        yield f"\nThe change:\n\n{code_block(opening(one.patch, lines=200, width=400))}"
+    if round_.root_cause:
+        yield f"\nThe root cause, according to that round:\n\n{code_block(opening(round_.root_cause, lines=20))}"
+    if round_.patch:
+        yield f"\nThe change:\n\n{code_block(opening(round_.patch, lines=200, width=400))}"

@@ -207,7 +207,7 @@ class FixReport:
     @property
     def best(self) -> FixRound | None:
         """The last round that fixed it, or else the last round."""
-        fixed = [one for one in self.rounds if one.outcome is FixOutcome.FIXED]
+        fixed = [round_ for round_ in self.rounds if round_.outcome is FixOutcome.FIXED]
         return next(reversed(fixed or self.rounds), None)
 
 

@@ -88,19 +88,19 @@ def find_violations(
     changes: Sequence[Change], bounds: Bounds, eval_sources: Iterable[EvalSource], *, is_secret: Callable[[bytes], bool]
 ) -> tuple[Refusal, ...]:
     """Return every violation in a change, judged by its files alone; empty when the change may be tried."""
-    found = list(_out_of_bounds(changes, bounds))
+    refusals = list(_out_of_bounds(changes, bounds))
     if changes and all(bounds.is_eval(change.path) for change in changes) and bounds.evals_allowed:
         detail = "only evals were changed; a person must decide whether an eval is still wanted"
-        found.append(Refusal(foul=Violation.EVAL, path=changes[0].path, detail=detail))
+        refusals.append(Refusal(foul=Violation.EVAL, path=changes[0].path, detail=detail))
     for change in changes:
         if is_secret(_bytes(change.after)) and not is_secret(_bytes(change.before)):
             detail = "the change adds something that looks like an API key or another secret"
-            found.append(Refusal(foul=Violation.SECRET, path=change.path, detail=detail))
+            refusals.append(Refusal(foul=Violation.SECRET, path=change.path, detail=detail))
     eval_sources = list(eval_sources)
     for change in changes:
         if not bounds.is_eval(change.path):
-            found += _special_cases(change, eval_sources)
-    return tuple(found)
+            refusals += _special_cases(change, eval_sources)
+    return tuple(refusals)
 
 
 def _out_of_bounds(changes: Sequence[Change], bounds: Bounds) -> Iterator[Refusal]:
@@ -151,4 +151,4 @@ def guard_suite(evals: Iterable[Eval], guard: Guard, *, exclude: Collection[str]
         "all": {Policy.ALWAYS_PASSES, Policy.USUALLY_PASSES},
         "none": set[Policy](),
     }[guard]
-    return tuple(one.name for one in evals if one.policy in policies and one.name not in exclude)
+    return tuple(eval_.name for eval_ in evals if eval_.policy in policies and eval_.name not in exclude)

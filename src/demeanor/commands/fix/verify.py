@@ -66,7 +66,10 @@ def verify(
     decisions = gate.decisions() if gate else {}
     tallies = [tally(cell, result.records) for cell in (gate.planned() if gate else plan).cells]
     return Verification(
-        found=tuple((one, decisions.get((one.eval, one.subject)) or decide(one)) for one in tallies),
+        found=tuple(
+            (cell_tally, decisions.get((cell_tally.eval, cell_tally.subject)) or decide(cell_tally))
+            for cell_tally in tallies
+        ),
         records=result.records,
         stopped=result.stopped or out_of_money(result.records),
         notes=result.notes,
@@ -91,7 +94,7 @@ def why_not_accepted(verification: Verification) -> str:
         if decision.answer in {"reject", "undecided"}
     ]
     voids = dict.fromkeys(
-        one.verdict.reason for one in verification.records if isinstance(one.verdict, Void) and one.final
+        record.verdict.reason for record in verification.records if isinstance(record.verdict, Void) and record.final
     )
     stopped = [verification.stopped] if verification.stopped else []
     return "; ".join([*reasons, *voids, *stopped]) or "no trial could be run"
@@ -149,8 +152,10 @@ def chance_notes(cells: Sequence[FixCell]) -> list[str]:
 
 
 def _by_cell(verification: Verification | None) -> dict[tuple[str, str], tuple[Tally, Decision]]:
-    found = verification.found if verification else ()
-    return {(tally.eval, tally.subject): (tally, decision) for tally, decision in found if decision.answer != "skipped"}
+    outcomes = verification.found if verification else ()
+    return {
+        (tally.eval, tally.subject): (tally, decision) for tally, decision in outcomes if decision.answer != "skipped"
+    }
 
 
 def _cell(before: tuple[Tally, Decision] | None, after: tuple[Tally, Decision] | None) -> FixCell:

@@ -48,8 +48,8 @@ class _WordText:
     def closing(self, end: int, path: str) -> str:
         """The punctuation behind a word."""
         pattern = _CLOSING_PROSE if path.endswith(_PROSE) else _CLOSING
-        found = pattern.match(self.text, self.places[end - 1][1])
-        return found[0] if found else ""
+        match = pattern.match(self.text, self.places[end - 1][1])
+        return match[0] if match else ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,14 +73,14 @@ class _SentPlace:
 
 def wire_change(changes: Sequence[Change], sent: Sequence[PromptInstruction]) -> Intervention:
     """The intervention that does to these instructions what the change does to files; raises NotOnTheWire."""
-    found: dict[str, str] = {}
+    replacements: dict[str, str] = {}
     for change in changes:
-        for one, text in _replacements(change, [item for item in sent if item.kind != "section"]):
-            if found.setdefault(one, text) != text:
+        for id_, text in _replacements(change, [item for item in sent if item.kind != "section"]):
+            if replacements.setdefault(id_, text) != text:
                 raise NotOnTheWire(f"{change.path}: a text that occurs more than once was changed in different ways")
     return Intervention(
-        without=tuple(one for one, text in found.items() if not text),
-        replacements={one: text for one, text in found.items() if text},
+        without=tuple(id_ for id_, text in replacements.items() if not text),
+        replacements={id_: text for id_, text in replacements.items() if text},
     )
 
 
@@ -116,8 +116,8 @@ def _read(change: Change) -> tuple[_WordText, _WordText]:
 
 def _word_text(text: str) -> _WordText:
     """Split a text; `\\n` in a quoted string is not a word."""
-    found = list(_WORD.finditer(_ESCAPE.sub("  ", text)))
-    return _WordText(text=text, words=tuple(match[0] for match in found), places=tuple(match.span() for match in found))
+    words = list(_WORD.finditer(_ESCAPE.sub("  ", text)))
+    return _WordText(text=text, words=tuple(match[0] for match in words), places=tuple(match.span() for match in words))
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> list[_WordEdit]:
@@ -134,13 +134,13 @@ def _places(words: Sequence[str], sent: Sequence[PromptInstruction]) -> Iterator
     index: dict[str, list[int]] = {}
     for at, word in enumerate(words):
         index.setdefault(word, []).append(at)
-    for one in sent:
-        own = _word_text(one.text).words
+    for instruction in sent:
+        own = _word_text(instruction.text).words
         if len(own) < _LEAST:
             continue
         for at in index.get(own[0], ()):
             if tuple(words[at : at + len(own)]) == own:
-                yield _SentPlace(start=at, end=at + len(own), instruction=one)
+                yield _SentPlace(start=at, end=at + len(own), instruction=instruction)
 
 
 def _blocks(
@@ -161,7 +161,7 @@ def _blocks(
             blocks.append((own, [edit]))
     for own, group in blocks:
         ranges = sorted({(place.start, place.end) for place in own})
-        if any(one[1] > other[0] for one, other in pairwise(ranges)):
+        if any(range_[1] > other[0] for range_, other in pairwise(ranges)):
             raise NotOnTheWire(f"{path}: the changed text is part of several instructions")
         yield own, group
 

@@ -50,18 +50,18 @@ def try_on_wire(
         return WireTrial(detail=f"not tried: {reason}")
     tried = [run(number, candidate) for number, candidate in enumerate(candidates, 1)]
     after = Verification(
-        found=tuple(one for part in tried for one in part.found),
-        records=tuple(one for part in tried for one in part.records),
+        found=tuple(outcome for part in tried for outcome in part.found),
+        records=tuple(record for part in tried for record in part.records),
         stopped=None,
         notes=(),
     )
-    failed = [one for one, _ in after.found if one.judged and not (one.passed or one.voided or one.missing)]
-    ids = sorted({one for candidate in candidates for one in candidate.intervention.ids})
+    failed = [tally for tally, _ in after.found if tally.judged and not (tally.passed or tally.voided or tally.missing)]
+    ids = sorted({id_ for candidate in candidates for id_ in candidate.intervention.ids})
     changed = f"{count(len(ids), 'instruction')} changed"
     if failed:
-        names = ", ".join(f"{one.eval} on {one.subject}: 0 of {one.judged} passed" for one in failed)
+        names = ", ".join(f"{tally.eval} on {tally.subject}: 0 of {tally.judged} passed" for tally in failed)
         detail = f"{changed}: {names}, so the change was not built"
-    elif all(one.passed for one, _ in after.found):
+    elif all(tally.passed for tally, _ in after.found):
         detail = f"{changed}: it helps"
     else:
         detail = f"{changed}: too few trials could be judged"
@@ -71,21 +71,21 @@ def try_on_wire(
 
 def wire_candidates(changes: Sequence[Change], before: Verification, folder: RunFolder) -> tuple[WireCandidate, ...]:
     """The change as interventions, one for each subject and text; raises NotOnTheWire if some eval does not send it."""
-    found: dict[tuple[str, frozenset[str]], tuple[Intervention, list[str]]] = {}
+    candidates: dict[tuple[str, frozenset[str]], tuple[Intervention, list[str]]] = {}
     for name, subject, sent in _failing(before, folder):
         intervention = wire_change(changes, sent)
-        _, evals = found.setdefault((subject, intervention.ids), (intervention, []))
+        _, evals = candidates.setdefault((subject, intervention.ids), (intervention, []))
         evals.append(name)
     return tuple(
         WireCandidate(evals=tuple(evals), subject=subject, intervention=intervention)
-        for (subject, _), (intervention, evals) in found.items()
+        for (subject, _), (intervention, evals) in candidates.items()
     )
 
 
 def _failing(before: Verification, folder: RunFolder) -> Iterator[tuple[str, str, Sequence[PromptInstruction]]]:
     """Each failing eval and subject with the instructions that were sent."""
     for name, subject in failing_cells(before):
-        own = [one for one in before.records if (one.eval, one.subject) == (name, subject)]
+        own = [record for record in before.records if (record.eval, record.subject) == (name, subject)]
         yield name, subject, _sent(own, folder)
 
 

@@ -148,7 +148,7 @@ class FixState:
             id=self.folder.name,
             outcome=outcome,
             exit_code=EXIT_CODES[outcome],
-            evals=tuple(one.name for one in self.diagnosis.evals),
+            evals=tuple(target.name for target in self.diagnosis.evals),
             run=self.diagnosis.run.id,
             commit=self.project.commit,
             fixer=self._fix.fixer,
@@ -187,7 +187,7 @@ class FixState:
         return self._try_change(result, changed, folder, base, before)
 
     def _run_fixer(self, folder: Path) -> FixerResult:
-        brief = fix_brief(self.diagnosis, earlier=[describe_round(one) for one in self.rounds])
+        brief = fix_brief(self.diagnosis, earlier=[describe_round(round_) for round_ in self.rounds])
         folder.mkdir(parents=True)
         (folder / "brief.md").write_text(self._catalog.redactor.text(brief), "utf-8")
         self.ui.log(f"round {len(self.rounds) + 1}: running the fixer {self._fix.fixer}")
@@ -221,7 +221,7 @@ class FixState:
                     return replace(result, detail=f"on the wire: {result.wire.detail}")
             with self._checkout(make_change) as checkout:
                 evals = self._evals_of(checkout, changed)
-                after = self._verify([evals[one.name] for one in self._targets], checkout, f"{folder.name}/after")
+                after = self._verify([evals[target.name] for target in self._targets], checkout, f"{folder.name}/after")
                 result = replace(
                     result, outcome=_outcome(after), detail=why_not_accepted(after), cells=compare_cells(before, after)
                 )
@@ -246,7 +246,7 @@ class FixState:
                 trials=self._fix.wire_trials,
                 intervention=candidate.intervention,
             )
-            evals = [self.project.evals[one] for one in candidate.evals]
+            evals = [self.project.evals[name] for name in candidate.evals]
             return self._run(evals, base, f"{name}/wire-{number}", request, rule="trials")
 
         return try_on_wire(changed, before, RunFolder(self.folder / "before"), run)
@@ -256,7 +256,7 @@ class FixState:
         if not touches_evals(self.project, changed):
             return self.project.evals
         self.notes.append("the change includes evals: before and after were not judged by the same evals")
-        return {one.name: one for one in choose_evals(checkout.config, policy="all")}
+        return {eval_.name: eval_ for eval_ in choose_evals(checkout.config, policy="all")}
 
     def _check_guard(
         self, result: FixRound, evals: Mapping[str, Eval], folder: Path, base: Checkout, checkout: Checkout
@@ -284,10 +284,10 @@ class FixState:
         self, evals: Sequence[Eval], checkout: Checkout, name: str, request: RunRequest, *, rule: str
     ) -> Verification:
         limited, folder = self._budget.limited(request), self.folder / name
-        found = verify(evals, checkout.config, limited, self.environ, rule=rule, folder=folder, ui=self.ui)
-        self._budget.add(found.records)
-        self.notes += [*found.notes, *([found.stopped] if found.stopped else [])]
-        return found
+        verification = verify(evals, checkout.config, limited, self.environ, rule=rule, folder=folder, ui=self.ui)
+        self._budget.add(verification.records)
+        self.notes += [*verification.notes, *([verification.stopped] if verification.stopped else [])]
+        return verification
 
     def _checkout(self, change: Callable[[Path], None] | None = None) -> AbstractContextManager[Checkout]:
         return checked_out(
@@ -304,12 +304,12 @@ class FixState:
 
     @property
     def _targets(self) -> list[Eval]:
-        return [self.project.evals[one.name] for one in self.diagnosis.evals]
+        return [self.project.evals[target.name] for target in self.diagnosis.evals]
 
     @cached_property
     def _guard(self) -> tuple[str, ...]:
         """The names of the other evals that must not get worse."""
-        targets = [one.name for one in self.diagnosis.evals]
+        targets = [target.name for target in self.diagnosis.evals]
         return guard_suite(self.project.evals.values(), self._fix.guard, exclude=targets)
 
     @cached_property

@@ -38,7 +38,7 @@ def _names(kind: Names, config: Config, environ: Mapping[str, str]) -> Iterator[
     elif kind == "schemas":
         yield from schemas()
     elif kind == "evals":
-        yield from (one.name for one in collect_evals(config))
+        yield from (eval_.name for eval_ in collect_evals(config))
     elif kind == "subjects":
         catalog = Catalog(config=config, environ=environ)
         yield from catalog.subjects

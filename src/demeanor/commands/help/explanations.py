@@ -14,11 +14,11 @@ _NAMES = ("code", "cause")
 def explanations() -> dict[str, str]:
     """What the page about errors says, by name: a section each, and a row of a table each."""
     sections = page("errors").sections()
-    found = {name: text for name, text in sections.items() if re.fullmatch(r"[a-z-]+", name)}
+    explained = {name: text for name, text in sections.items() if re.fullmatch(r"[a-z-]+", name)}
     for heading, text in sections.items():
-        for name, row in _rows(text) if heading not in found else ():
-            found[name] = f"{found[name]}\n\n{row}" if name in found else row
-    return found
+        for name, row in _rows(text) if heading not in explained else ():
+            explained[name] = f"{explained[name]}\n\n{row}" if name in explained else row
+    return explained
 
 
 def _rows(text: str) -> Iterator[tuple[str, str]]:

@@ -42,10 +42,10 @@ def pages() -> dict[str, Page]:
 
 def page(name: str) -> Page:
     """The page of that name; raises UnknownName."""
-    found = pages()
-    if name not in found:
-        raise UnknownName("topic", name, found)
-    return found[name]
+    by_name = pages()
+    if name not in by_name:
+        raise UnknownName("topic", name, by_name)
+    return by_name[name]
 
 
 def _page(path: Path) -> Page:

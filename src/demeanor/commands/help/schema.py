@@ -17,11 +17,11 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.cli import schemas
     from demeanor.core.values.errors import UnknownName
 
-    found = schemas()
+    files = schemas()
     if args.name is None:
-        print("\n".join(found))
+        print("\n".join(files))
         return ExitCode.ACCEPTED
-    if args.name not in found:
-        raise UnknownName("schema", args.name, found)
-    print(found[args.name].read_text("utf-8"), end="")
+    if args.name not in files:
+        raise UnknownName("schema", args.name, files)
+    print(files[args.name].read_text("utf-8"), end="")
     return ExitCode.ACCEPTED

@@ -59,15 +59,15 @@ def run(args: argparse.Namespace) -> ExitCode:
     schemas = {args.folder / path: text for path, text in schema_files().items()}
     choice = replace(_choice(args), scenarios=existing_scenarios(args.folder))
     starter = starter_files(choice)
-    found: dict[Path, str | bytes] = {**{args.folder / path: text for path, text in starter.items()}, **schemas}
-    old = {path for path in found if path.exists()}
-    new = {path: text for path, text in found.items() if path not in old or _is_stale(path, schemas)}
+    contents: dict[Path, str | bytes] = {**{args.folder / path: text for path, text in starter.items()}, **schemas}
+    old = {path for path in contents if path.exists()}
+    new = {path: text for path, text in contents.items() if path not in old or _is_stale(path, schemas)}
     ignore = args.folder / ".gitignore"
     if (ignored := _with_ignored(ignore)) is not None:
-        found[ignore] = new[ignore] = ignored
+        contents[ignore] = new[ignore] = ignored
         old |= {ignore} if ignore.exists() else set()
     write_files(new)
-    for path in found:
+    for path in contents:
         done = "updated" if path in old else "created"
         if path not in new:
             done = "kept"

@@ -58,7 +58,7 @@ def _read(name: str) -> Guide:
 
 def _expand(text: str) -> str:
     codes = f"Exit {EXIT_CODES[5:]}."
-    return _COMMAND.sub(lambda found: _command(found[1], found[2].split()), text.replace("{exit codes}", codes))
+    return _COMMAND.sub(lambda match: _command(match[1], match[2].split()), text.replace("{exit codes}", codes))
 
 
 def _command(name: str, options: list[str]) -> str:

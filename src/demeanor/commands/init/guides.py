@@ -76,19 +76,19 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _write(targets: Sequence[GuideFile]) -> None:
     # Symbolic links are kept: AGENTS.md is often a link to another file.
-    write_files({one.path.resolve(): one.new for one in targets if one.new is not None and one.new != one.old})
-    for one in targets:
-        if one.new is None:
-            one.path.unlink()
-            _remove_if_empty(one.path.parent)
-        done = {"fresh": "kept", "missing": "created", "stale": "updated", "obsolete": "removed"}[one.state]
-        print(f"{done:<8} {one.path}")
+    write_files({file.path.resolve(): file.new for file in targets if file.new is not None and file.new != file.old})
+    for file in targets:
+        if file.new is None:
+            file.path.unlink()
+            _remove_if_empty(file.path.parent)
+        done = {"fresh": "kept", "missing": "created", "stale": "updated", "obsolete": "removed"}[file.state]
+        print(f"{done:<8} {file.path}")
 
 
 def _check(targets: Sequence[GuideFile]) -> ExitCode:
-    wrong = [one for one in targets if one.state != "fresh"]
-    for one in wrong:
-        sys.stderr.write(f"{one.state:<8} {one.path}\n")
+    wrong = [file for file in targets if file.state != "fresh"]
+    for file in wrong:
+        sys.stderr.write(f"{file.state:<8} {file.path}\n")
     if not targets:
         sys.stderr.write("there is no guide here\n")
     if wrong or not targets:
@@ -99,12 +99,14 @@ def _check(targets: Sequence[GuideFile]) -> ExitCode:
 
 def _installed(targets: Sequence[GuideFile]) -> list[GuideFile]:
     """Return the targets of the agents that have at least one guide: for these, a missing guide is an error."""
-    there = {_reader(one) for one in targets if one.old is not None and (_reader(one) != _SECTION or _BEGIN in one.old)}
-    return [one for one in targets if _reader(one) in there]
+    there = {
+        _reader(file) for file in targets if file.old is not None and (_reader(file) != _SECTION or _BEGIN in file.old)
+    }
+    return [file for file in targets if _reader(file) in there]
 
 
-def _reader(one: GuideFile) -> str:
-    return one.path.name if one.path.name == _SECTION else str(one.path.parent.parent)
+def _reader(file: GuideFile) -> str:
+    return file.path.name if file.path.name == _SECTION else str(file.path.parent.parent)
 
 
 def _targets(folder: Path, reader: str) -> Iterator[GuideFile]:
@@ -119,9 +121,9 @@ def _targets(folder: Path, reader: str) -> Iterator[GuideFile]:
         path = home / guide.name / "SKILL.md"
         head = f"---\nname: {guide.name}\ndescription: {json.dumps(guide.description)}\n---\n\n{_GENERATED}\n\n"
         yield GuideFile(path=path, old=_read_generated(path), new=f"{head}{guide.steps}\n\n{guide.reference}\n")
-    known = {guide.name for guide in guides()}
+    guide_names = {guide.name for guide in guides()}
     for path in sorted(home.glob("demeanor-*/SKILL.md")):
-        if path.parent.name not in known and _GENERATED in (_read(path) or ""):
+        if path.parent.name not in guide_names and _GENERATED in (_read(path) or ""):
             yield GuideFile(path=path, old=_read(path), new=None)
 
 

@@ -210,8 +210,8 @@ def left_for_ci(choice: StarterChoice) -> str:
 
 def schema_files() -> dict[PurePosixPath, str]:
     """The path and the text of the JSON schemas that the starter files refer to, for editors."""
-    found = schemas()
-    return {PurePosixPath(".demeanor", found[name].name): found[name].read_text("utf-8") for name in _SCHEMAS}
+    files = schemas()
+    return {PurePosixPath(".demeanor", files[name].name): files[name].read_text("utf-8") for name in _SCHEMAS}
 
 
 def fill(template: str, blocks: Mapping[str, Sequence[str]]) -> str:
@@ -219,7 +219,7 @@ def fill(template: str, blocks: Mapping[str, Sequence[str]]) -> str:
     lines: list[str] = []
     for line in template.splitlines():
         mark = _MARK.fullmatch(line)
-        lines += [f"{mark[1]}{one}" for one in blocks[mark[2]]] if mark else [line]
+        lines += [f"{mark[1]}{block_line}" for block_line in blocks[mark[2]]] if mark else [line]
     return "\n".join(lines) + "\n"
 
 

@@ -77,13 +77,13 @@ def run_promotion(args: argparse.Namespace, action: Action) -> ExitCode:
 
     config = load_config(args)
     results = args.results or config.root / config.results
-    every = {one.name: one for one in choose_evals(config, policy="all")}
+    every = {eval_.name: eval_ for eval_ in choose_evals(config, policy="all")}
     for name in args.evals:
         if name not in every:
             raise UnknownName("eval", name, every)
     shared = shared_policies(every.values()) if args.evals else {}
-    wanted = {*args.evals, *(other for name in args.evals for other in shared.get(name, ()))}
-    evals = [one for name, one in every.items() if not args.evals or name in wanted]
+    names = {*args.evals, *(other for name in args.evals for other in shared.get(name, ()))}
+    evals = [eval_ for name, eval_ in every.items() if not args.evals or name in names]
     catalog = Catalog(config=config.at_night(), environ=os.environ, replaying=True)
     fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
@@ -99,14 +99,14 @@ def _check_ready(names: Sequence[str], report: PromotionReport) -> None:
     """Every eval that was named on the command line must be ready."""
     from demeanor.reports.promotion import BEFORE
 
-    found = {one.eval: one for one in report.candidates}
+    candidates = {candidate.eval: candidate for candidate in report.candidates}
     for name in names:
-        if name not in found:
+        if name not in candidates:
             raise UsageError(
                 f"eval {name!r} can't be {report.action}d: its policy is not {BEFORE[report.action].value}"
             )
-        if found[name].answer != report.action:
-            why = "\n  ".join((found[name].reason, *found[name].missing[:5]))
+        if candidates[name].answer != report.action:
+            why = "\n  ".join((candidates[name].reason, *candidates[name].missing[:5]))
             raise UsageError(f"eval {name!r} is not ready by the rule {report.rule!r}: {why}")
 
 
@@ -122,11 +122,11 @@ def _apply(
     if not report.ready:
         print(f"nothing to {report.action}: no eval is ready\n  → to see what is missing: {report.command}")
         return ExitCode.ACCEPTED
-    ready = [evals[one.eval] for one in report.ready]
+    ready = [evals[candidate.eval] for candidate in report.ready]
     if report.action == "promote":
         _plan_verification(args, config, ready)  # finds what makes a verification impossible, before anything changes
     with _restored_on_failure({*map(policy_file, ready), config.root / PROMOTIONS}) as keep:
-        changed = [_change(one, report.action) for one in ready]
+        changed = [_change(eval_, report.action) for eval_ in ready]
         checked = _verify(args, config, results, changed) if report.action == "promote" else None
         failed = _failed(checked, changed) if checked else []
         if not failed:
@@ -134,8 +134,8 @@ def _apply(
             with open_project_history(config, os.environ, results=results, reading=False) as history:
                 run, commit = (checked.run.id, checked.run.commit) if checked else ("", None)
                 kept = [
-                    keep_change(history, report.action, one, own, run=run, commit=commit)
-                    for one, own in zip(report.ready, changed, strict=True)
+                    keep_change(history, report.action, candidate, own, run=run, commit=commit)
+                    for candidate, own in zip(report.ready, changed, strict=True)
                 ]
             for note in tell_decisions(kept):
                 sys.stderr.write(f"note: {note}\n")
@@ -176,18 +176,20 @@ def _restored_on_failure(paths: set[Path]) -> Iterator[Callable[[], None]]:
                 path.write_bytes(content)
 
 
-def _change(one: Eval, action: Action) -> Eval:
+def _change(eval_: Eval, action: Action) -> Eval:
     """Change the policy of an eval in its file; returns the eval as it is then."""
     from demeanor.define import discover, policy_file, with_policy
     from demeanor.reports.promotion import TARGETS
 
-    place = f"{one.source.path}::{one.name}"
+    place = f"{eval_.source.path}::{eval_.name}"
     (now,) = discover([place])  # an earlier change may have moved its lines, or changed it already
     if now.policy is not TARGETS[action]:
         policy_file(now).write_bytes(with_policy(now, TARGETS[action]))
         (now,) = discover([place])
     if now.policy is not TARGETS[action]:
-        raise UsageError(f"{policy_file(one)}: the policy of {one.name!r} could not be changed\n  → change it by hand")
+        raise UsageError(
+            f"{policy_file(eval_)}: the policy of {eval_.name!r} could not be changed\n  → change it by hand"
+        )
     return now
 
 

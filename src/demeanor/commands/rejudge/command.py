@@ -111,7 +111,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     )
     trials = judge_again(runs, config, os.environ, options)
     if not trials:
-        raise UsageError(f"{', '.join(one.name for one in runs)}: there is no trial to judge again")
+        raise UsageError(f"{', '.join(run.name for run in runs)}: there is no trial to judge again")
     kept, unkept = store_verdicts(runs, trials, config) if args.keep else ((), ())
     report = make_report(trials, kept=kept, unkept=unkept)
     print_report(args, report, REJUDGE_DOCUMENT, rejudge_terminal)

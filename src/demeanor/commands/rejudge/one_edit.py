@@ -86,8 +86,8 @@ def _handle(edit: Edit) -> float | None:
     trials = _judge(stored, config, edit.args)
     if trials:
         print(rejudgement_text(make_report(trials), screen_of(sys.stdout)), end="", flush=True)
-    judged = {one.before.eval for one in trials if one.after is not None}
-    open_evals = [one for one in evals if one.name not in judged]
+    judged = {trial.before.eval for trial in trials if trial.after is not None}
+    open_evals = [eval_ for eval_ in evals if eval_.name not in judged]
     if not open_evals:
         return edit.budget_usd
     if not edit.args.run:
@@ -101,25 +101,25 @@ def _edited(edit: Edit, config: Config) -> Sequence[Eval]:
     such as a helper module."""
     collected = collect_evals(config, edit.args.paths)
     selected = select_evals(collected, request_of(edit.args, policy="all"))
-    if not all(any(_defines(file, one) for one in collected) for file in edit.files):
+    if not all(any(_defines(file, eval_) for eval_ in collected) for file in edit.files):
         return selected
-    return [one for one in selected if any(_defines(file, one) for file in edit.files)]
+    return [eval_ for eval_ in selected if any(_defines(file, eval_) for file in edit.files)]
 
 
-def _defines(file: Path, one: Eval) -> bool:
-    source = one.source.path.resolve()
+def _defines(file: Path, eval_: Eval) -> bool:
+    source = eval_.source.path.resolve()
     return file == source or source in file.parents
 
 
 def _latest_runs(evals: Sequence[Eval], config: Config, results: Path) -> dict[str, StoredRun]:
     """The latest run of each eval that has one, by the eval's name."""
-    found = {}
-    for one in evals:
+    latest = {}
+    for eval_ in evals:
         try:
-            (found[one.name],) = runs_with_eval(one.name, results, config, os.environ, last=1)
+            (latest[eval_.name],) = runs_with_eval(eval_.name, results, config, os.environ, last=1)
         except UnknownName:
             continue
-    return found
+    return latest
 
 
 def _judge(stored: Mapping[str, StoredRun], config: Config, args: argparse.Namespace) -> list[RejudgedTrial]:
@@ -136,9 +136,9 @@ def _judge(stored: Mapping[str, StoredRun], config: Config, args: argparse.Names
 
 
 def _say_what_to_run(evals: Sequence[Eval], stored: Mapping[str, StoredRun]) -> None:
-    never = all(one.name not in stored for one in evals)
+    never = all(eval_.name not in stored for eval_ in evals)
     what = "no trial is stored" if never else "no stored trial can be judged again"
-    names = " ".join(f"--scenario {shlex.quote(one.name)}" for one in evals[:5]) + (" …" if len(evals) > 5 else "")
+    names = " ".join(f"--scenario {shlex.quote(eval_.name)}" for eval_ in evals[:5]) + (" …" if len(evals) > 5 else "")
     run = f"demeanor run {names}\n  → or demeanor rejudge --watch --run --budget 1usd"
     log(f"{count(len(evals), 'eval')}: {what}\n  → {run}")
 
@@ -149,7 +149,7 @@ def _run(evals: Sequence[Eval], config: Config, edit: Edit, results: Path) -> fl
     if left is None or left <= 0:
         log(f"the budget is spent, so {count(len(evals), 'eval')} did not run")
         return left
-    request = request_of(edit.args, policy="all", names=tuple(one.name for one in evals), budget_usd=left)
+    request = request_of(edit.args, policy="all", names=tuple(eval_.name for eval_ in evals), budget_usd=left)
     catalog = Catalog(config=config, environ=os.environ)
     plan = plan_evals(catalog, evals, request, os.environ)
     report = run_and_report(catalog, plan, request, results, ui=make_ui(quiet=False), environ=os.environ)

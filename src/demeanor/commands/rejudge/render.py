@@ -57,9 +57,9 @@ def _headline(report: Rejudgement) -> str:
 def _columns(report: Rejudgement, screen: Screen) -> Iterator[Column]:
     cells = sorted(report.cells, key=lambda cell: not cell.changed)
 
-    def texts(title: str, found: Iterable[str], *, rank: int = 0, comfort: int | None = None) -> Column:
+    def texts(title: str, lines: Iterable[str], *, rank: int = 0, comfort: int | None = None) -> Column:
         shown = [
-            Text(screen.safe(text), "" if cell.changed else "dim") for text, cell in zip(found, cells, strict=True)
+            Text(screen.safe(text), "" if cell.changed else "dim") for text, cell in zip(lines, cells, strict=True)
         ]
         return Column(title=title, cells=shown, rank=rank, comfort=comfort, least=comfort and 8)
 
@@ -107,11 +107,11 @@ def _section(title: str, parts: Sequence[list[Text]]) -> Iterator[Text]:
 def _changes(trials: Sequence[TrialComparison], screen: Screen) -> Iterator[list[Text]]:
     """Yield the changes, once for all trials of a cell with the same changes."""
     groups: dict[tuple[object, ...], list[TrialComparison]] = {}
-    for one in trials:
-        if one.after is not None:
-            answers = tuple(_answers(change) for change in one.changes)
-            key = (one.run, one.eval, one.subject, one.before.outcome, one.after.outcome, answers)
-            groups.setdefault(key, []).append(one)
+    for trial in trials:
+        if trial.after is not None:
+            answers = tuple(_answers(change) for change in trial.changes)
+            key = (trial.run, trial.eval, trial.subject, trial.before.outcome, trial.after.outcome, answers)
+            groups.setdefault(key, []).append(trial)
     for own in groups.values():
         yield list(_change(own, screen))
 
@@ -123,18 +123,18 @@ def _answers(change: AnswerChange) -> tuple[str, str, str]:
 
 
 def _change(own: Sequence[TrialComparison], screen: Screen) -> Iterator[Text]:
-    one = own[0]
-    if one.after is None:
+    first = own[0]
+    if first.after is None:
         return
-    name = f"  {one_line(one.eval)} · {one_line(one.subject)}  "
+    name = f"  {one_line(first.eval)} · {one_line(first.subject)}  "
     which = figures.trials([trial.number for trial in own])
-    outcome = _both(one.before.outcome, one.after.outcome)
-    head = Text.assemble((screen.safe(name), "bold"), (screen.safe(outcome), STYLES[one.after.outcome]))
+    outcome = _both(first.before.outcome, first.after.outcome)
+    head = Text.assemble((screen.safe(name), "bold"), (screen.safe(outcome), STYLES[first.after.outcome]))
     yield from wrapped(head.append(screen.safe(f"  {which}"), "dim"), screen.width)
-    for change in one.changes:
+    for change in first.changes:
         yield from _answer(change, screen)
-    if not one.changes:
-        for label, verdict in (("was", one.before), ("is", one.after)):
+    if not first.changes:
+        for label, verdict in (("was", first.before), ("is", first.after)):
             yield from _labelled(f"    {label}", _reason(verdict), screen)
 
 
@@ -153,8 +153,8 @@ def _reason(verdict: Verdict) -> str:
 
 def _refusals(trials: Sequence[TrialComparison], screen: Screen) -> Iterator[list[Text]]:
     groups: dict[tuple[str, str, str, str], list[int]] = {}
-    for one in trials:
-        groups.setdefault((one.run, one.eval, one.subject, one.refusal), []).append(one.number)
+    for trial in trials:
+        groups.setdefault((trial.run, trial.eval, trial.subject, trial.refusal), []).append(trial.number)
     for (_, name, subject, refusal), numbers in groups.items():
         head = Text(screen.safe(f"  {one_line(name)} · {one_line(subject)}  "), "bold")
         head.append(screen.safe(figures.trials(numbers)), "dim")

@@ -177,14 +177,14 @@ def rejudgement(
 ) -> Rejudgement:
     """Compare the old and new verdicts of trials that were judged again."""
     by_cell: dict[tuple[str, str, str], list[RejudgedTrial]] = {}
-    for one in trials:
-        by_cell.setdefault((one.run, one.before.eval, one.before.subject), []).append(one)
+    for trial in trials:
+        by_cell.setdefault((trial.run, trial.before.eval, trial.before.subject), []).append(trial)
     cells = []
     for (run, name, subject), own in by_cell.items():
-        pairs = [(one.before, one.after) for one in own if one.after is not None]
+        pairs = [(trial.before, trial.after) for trial in own if trial.after is not None]
         was, now = (pairs[-1][0].policy, pairs[-1][1].policy) if pairs else (own[-1].before.policy,) * 2
-        before = tally(named_cell(name, subject, policy=was, trials=len(pairs)), [one for one, _ in pairs])
-        after = tally(named_cell(name, subject, policy=now, trials=len(pairs)), [one for _, one in pairs])
+        before = tally(named_cell(name, subject, policy=was, trials=len(pairs)), [record for record, _ in pairs])
+        after = tally(named_cell(name, subject, policy=now, trials=len(pairs)), [record for _, record in pairs])
         cells.append(
             CellComparison(
                 run=run,
@@ -196,13 +196,13 @@ def rejudgement(
             )
         )
     return Rejudgement(
-        runs=tuple(dict.fromkeys(one.run for one in trials)),
+        runs=tuple(dict.fromkeys(trial.run for trial in trials)),
         demeanor=demeanor,
-        trials=tuple(_trial(one) for one in trials),
+        trials=tuple(_trial(trial) for trial in trials),
         cells=tuple(cells),
         exit_code=exit_code(cell.decision_after for cell in cells),
         notes=notes,
-        asked=sum(len(one.asked) for one in trials),
+        asked=sum(len(trial.asked) for trial in trials),
         kept=kept,
     )
 
@@ -211,30 +211,30 @@ def answer_changes(before: Verdict, after: Verdict) -> tuple[AnswerChange, ...]:
     """Return the checks whose answers or reasons differ, current checks first. The reason of a "yes" does not count."""
     old = {finding.check: finding for finding in before.findings}
     new = {finding.check: finding for finding in after.findings}
-    found = []
+    changes = []
     for check in (*new, *(check for check in old if check not in new)):
         was, now = old.get(check), new.get(check)
         if was is None or now is None or (was.answer, _reason(was)) != (now.answer, _reason(now)):
-            found.append(AnswerChange(check=check, before=was, after=now))
-    return tuple(found)
+            changes.append(AnswerChange(check=check, before=was, after=now))
+    return tuple(changes)
 
 
 def _reason(finding: Finding) -> str:
     return "" if finding.answer == "yes" else finding.reason
 
 
-def _trial(one: RejudgedTrial) -> TrialComparison:
-    before, after = one.before.verdict, one.after.verdict if one.after is not None else None
+def _trial(trial: RejudgedTrial) -> TrialComparison:
+    before, after = trial.before.verdict, trial.after.verdict if trial.after is not None else None
     return TrialComparison(
-        run=one.run,
-        eval=one.before.eval,
-        subject=one.before.subject,
-        number=one.before.number,
+        run=trial.run,
+        eval=trial.before.eval,
+        subject=trial.before.subject,
+        number=trial.before.number,
         before=before,
         after=after,
         changed=after is not None and after.outcome != before.outcome,
         changes=answer_changes(before, after) if after is not None else (),
-        refusal=one.refusal,
+        refusal=trial.refusal,
     )
 
 

@@ -48,7 +48,7 @@ class Restorer:
         self._as_it_was = as_it_was
         self._start = lru_cache(_CACHED_STARTS)(lambda name: read_start(name, run=place.folder, captures=captures))
 
-    async def capture(self, record: Record, one: Eval) -> Capture:
+    async def capture(self, record: Record, eval_: Eval) -> Capture:
         """Return an attempt's capture with its workspace before and after, or raise NotRestorable."""
         try:
             place = self._place
@@ -58,18 +58,18 @@ class Restorer:
             capture = read_capture_json(text, Tree(), where=where)
             if capture.breakdown is not None:
                 return capture
-            before = await self._starting_tree(one, capture, read_start_hash(text, where=where))
+            before = await self._starting_tree(eval_, capture, read_start_hash(text, where=where))
             return read_capture_json(text, before, where=where)
         except StoreError as error:
             raise NotRestorable(str(error).splitlines()[0]) from None
 
-    async def _starting_tree(self, one: Eval, capture: Capture, start: str) -> Tree:
+    async def _starting_tree(self, eval_: Eval, capture: Capture, start: str) -> Tree:
         """Return the starting state of the workspace."""
-        current = await self._current(one)
+        current = await self._current(eval_)
         if not start:
             raise NotRestorable(SECRETS)
         stored = await asyncio.to_thread(self._start, start)
-        edited = _edited_parts(one, capture, current, start)
+        edited = _edited_parts(eval_, capture, current, start)
         if edited and not self._as_it_was:
             raise NotRestorable(
                 f"its scenario has been edited since ({', '.join(edited)}), so it tested something else;"
@@ -83,19 +83,19 @@ class Restorer:
             )
         return current.tree
 
-    async def _current(self, one: Eval) -> _CurrentFiles:
-        if one.task is not None:
+    async def _current(self, eval_: Eval) -> _CurrentFiles:
+        if eval_.task is not None:
             return _CurrentFiles(tree=Tree())  # Harbor has the files, and they are part of the task's identity
         try:
-            template = await self._templates.get(one.scenario, where=one.source.path)
+            template = await self._templates.get(eval_.scenario, where=eval_.source.path)
         except DemeanorError as error:
             return _CurrentFiles(tree=None, problem=str(error).splitlines()[0])
         return _CurrentFiles(tree=template.tree)
 
 
-def _edited_parts(one: Eval, capture: Capture, current: _CurrentFiles, start: str) -> list[str]:
+def _edited_parts(eval_: Eval, capture: Capture, current: _CurrentFiles, start: str) -> list[str]:
     """Return the parts of the scenario that changed."""
-    now = scenario_hashes(one.scenario, one.task)
+    now = scenario_hashes(eval_.scenario, eval_.task)
     parts = [part for part, was in capture.scenario.items() if now.get(part) != was]
     if current.tree is None:
         parts.append(f"its files can't be created: {current.problem}")

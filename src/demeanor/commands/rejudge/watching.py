@@ -69,8 +69,8 @@ def _edits(config: Config, args: argparse.Namespace, paths: Sequence[Path], log:
         files = sorted({Path(name) for _, name in changes})
         # Editors write temporary files beside the file, which are gone by now.
         files = [file for file in files if file.exists()] or files
-        if found := [file for file in files if _is_watched(file, [*paths, *settings])]:
-            yield found
+        if changed := [file for file in files if _is_watched(file, [*paths, *settings])]:
+            yield changed
 
 
 def _is_watched(file: Path, paths: Sequence[Path]) -> bool:

@@ -84,7 +84,7 @@ def judge_again(
 ) -> tuple[RejudgedTrial, ...]:
     """Judge the counting trials of some runs again; a trial that can't be judged again gets a reason."""
     catalog = Catalog(config=config, environ=environ, replaying=True)
-    found: list[RejudgedTrial] = []
+    rejudged: list[RejudgedTrial] = []
     for run in runs:
         if run.info.rejudges:
             raise UsageError(
@@ -93,24 +93,24 @@ def judge_again(
         trials = run.trials(options.evals)
         if run.place.origin != "demeanor":
             refusal = f"its run was imported from {run.place.origin}, and imported runs have no captures"
-            found += [RejudgedTrial(run=run.name, before=one, after=None, refusal=refusal) for one in trials]
+            rejudged += [RejudgedTrial(run=run.name, before=record, after=None, refusal=refusal) for record in trials]
             continue
         evals = _evals(run, config, options)
         checks = open_checks(evals.values(), config)
         try:
             sandbox = _sandbox(run, trials, evals, config, options)
-            found += asyncio.run(_judge_all(run, trials, evals, catalog, sandbox, checks, options))
+            rejudged += asyncio.run(_judge_all(run, trials, evals, catalog, sandbox, checks, options))
         finally:
             checks.close()
-    return tuple(found)
+    return tuple(rejudged)
 
 
 def _sandbox(
     run: StoredRun, trials: Sequence[Record], evals: Mapping[str, Eval], config: Config, options: RejudgeOptions
 ) -> Level:
     """Open the sandbox for the commands of checks. Tasks need none: their reward is stored."""
-    known = [evals[one.eval] for one in trials if one.eval in evals]
-    if known and all(one.task is not None for one in known):
+    own = [evals[record.eval] for record in trials if record.eval in evals]
+    if own and all(eval_.task is not None for eval_ in own):
         return no_isolation()
     request = replace(run.request, sandbox=options.sandbox or run.request.sandbox)
     return open_sandbox(config, request, Plan(cells=()))
@@ -120,10 +120,12 @@ def make_report(
     trials: Sequence[RejudgedTrial], *, kept: Sequence[Path] = (), unkept: Sequence[str] = ()
 ) -> Rejudgement:
     """Make the report of trials that were judged again; `unkept` are notes about verdicts that are not stored."""
-    broken = sum(isinstance(one.before.verdict, Void) and not one.before.eval_hash for one in trials if one.after)
+    broken = sum(
+        isinstance(trial.before.verdict, Void) and not trial.before.eval_hash for trial in trials if trial.after
+    )
     here = Path.cwd()
     notes = (f"{count(broken, 'trial')} failed before there was anything to judge: still void",)
-    asked = [answer for one in trials for answer in one.asked]
+    asked = [answer for trial in trials for answer in trial.asked]
     return rejudgement(
         trials,
         notes=(*(notes if broken else ()), *((_price(asked),) if asked else ()), *unkept),
@@ -145,8 +147,8 @@ def store_verdicts(
     whose folder is not on this machine."""
     made, notes = [], []
     for run in runs:
-        own = [one for one in trials if one.run == run.name]
-        records = [one.after for one in own if one.after is not None]
+        own = [trial for trial in trials if trial.run == run.name]
+        records = [trial.after for trial in own if trial.after is not None]
         if not records:
             continue
         if run.folder is None:
@@ -165,11 +167,11 @@ def store_verdicts(
 
 def _plan(run: RunFolder, records: Sequence[Record]) -> Plan:
     """Return a plan with the cells of some records, in the layers of the original run."""
-    layers = {(one.eval, one.subject): one.layer for one in planned_cells_of(run)}
+    layers = {(cell.eval, cell.subject): cell.layer for cell in planned_cells_of(run)}
     cells: dict[tuple[str, str], tuple[Policy, int]] = {}
     for record in records:
-        _, known = cells.get((record.eval, record.subject), (record.policy, 0))
-        cells[record.eval, record.subject] = (record.policy, known + 1)
+        _, number = cells.get((record.eval, record.subject), (record.policy, 0))
+        cells[record.eval, record.subject] = (record.policy, number + 1)
     return Plan(
         cells=tuple(
             named_cell(name, subject, policy=policy, trials=number, layer=layers.get((name, subject), 2))
@@ -227,19 +229,19 @@ async def _judge(
     judge_of: Callable[[Trial, Capture, Record], TrialJudge],
 ) -> tuple[Record, tuple[JudgeAnswer, ...]]:
     """Judge one attempt again; raise NotRestorable if that is not possible. Also returns what judges were asked."""
-    one = evals.get(record.eval)
-    if one is None:
+    eval_ = evals.get(record.eval)
+    if eval_ is None:
         raise NotRestorable("no eval with this name is defined any more")
     try:
         subject = catalog.subject(record.subject)
         agent = catalog.of(subject)
     except DemeanorError as error:
         raise NotRestorable(f"its agent is not configured: {str(error).splitlines()[0]}") from None
-    capture = await restorer.capture(record, one)
-    if capture.breakdown is None and one.task is None:  # for a task, Harbor has read the log already
+    capture = await restorer.capture(record, eval_)
+    if capture.breakdown is None and eval_.task is None:  # for a task, Harbor has read the log already
         capture = with_agent_log(agent, capture)
     redactor = catalog.redactor
-    trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
+    trial = Trial(eval=eval_, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
     judge = judge_of(trial, capture, record)
     judging = JudgingContext(
         agent=agent,
@@ -250,8 +252,8 @@ async def _judge(
         leaks_fail=catalog.config.canary == "fail",
         judge=judge,
     )
-    found, _ = await asyncio.to_thread(partial(judged, trial, record.attempt, capture, judging))
-    clean = redacted(found, redactor)
+    judged_record, _ = await asyncio.to_thread(partial(judged, trial, record.attempt, capture, judging))
+    clean = redacted(judged_record, redactor)
     after = replace(
         record,
         verdict=clean.verdict,
@@ -276,4 +278,4 @@ def _evals(run: StoredRun, config: Config, options: RejudgeOptions) -> dict[str,
                 "the evals of the run were here", where=path, remedy="say where they are now with --evals PATH"
             )
     faults = run.request.faults or config.faults
-    return {one.name: with_faults(one, faults) for one in choose_evals(config, paths=paths)}
+    return {eval_.name: with_faults(eval_, faults) for eval_ in choose_evals(config, paths=paths)}

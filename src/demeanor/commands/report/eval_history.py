@@ -33,5 +33,5 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
 
     fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
-        found = make_eval_history(history, args.eval, args.subject, kind=args.kind or "nightly")
-    return HISTORY_DOCUMENT.write(found) if output_format(args) == "json" else history_terminal(found, screen)
+        past = make_eval_history(history, args.eval, args.subject, kind=args.kind or "nightly")
+    return HISTORY_DOCUMENT.write(past) if output_format(args) == "json" else history_terminal(past, screen)

@@ -40,5 +40,5 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
     patterns = [pattern for file in args.patterns for pattern in read_patterns(file)]
     with open_project_history(config, os.environ, results=results) as history:
         sources = sources_of(history, args.runs, results)
-    found = analysis(sources, ks=(1, *(args.k or (3,))), patterns=patterns)
-    return ANALYSIS_DOCUMENT.write(found) if output_format(args) == "json" else analysis_terminal(found, screen)
+    numbers = analysis(sources, ks=(1, *(args.k or (3,))), patterns=patterns)
+    return ANALYSIS_DOCUMENT.write(numbers) if output_format(args) == "json" else analysis_terminal(numbers, screen)

@@ -59,11 +59,11 @@ def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRu
     """The run of the report; with --branch, it must be one of that branch."""
     from demeanor.results import find_past_run
 
-    found = find_past_run(history, args.runs[0] if args.runs else None, branch=args.branch, results=results)
-    if args.branch is not None and found.info.branch != args.branch:
-        where = f"on {found.info.branch}" if found.info.branch else "on no branch"
-        raise UsageError(f"--branch {args.branch}: {found.name} ran {where}\n  → leave out --branch, or the run")
-    return found
+    run = find_past_run(history, args.runs[0] if args.runs else None, branch=args.branch, results=results)
+    if args.branch is not None and run.info.branch != args.branch:
+        where = f"on {run.info.branch}" if run.info.branch else "on no branch"
+        raise UsageError(f"--branch {args.branch}: {run.name} ran {where}\n  → leave out --branch, or the run")
+    return run
 
 
 def _in_format(

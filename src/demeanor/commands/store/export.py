@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> ExitCode:
             f"{args.endpoint!r} is not a URL", where="--endpoint", remedy="for example http://localhost:4318"
         )
     problem = folder_problem if args.format == "atif" else file_problem
-    if args.output is not None and (found := problem(args.output)):
-        raise BadInput(found, where="--output", remedy="choose another path")
+    if args.output is not None and (trouble := problem(args.output)):
+        raise BadInput(trouble, where="--output", remedy="choose another path")
     results = args.results or config.root / config.results
     with open_history_of(args.run, config, os.environ, results) as history:
         captures = open_capture_store(config)

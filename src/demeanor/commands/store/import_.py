@@ -62,17 +62,17 @@ def run(args: argparse.Namespace) -> ExitCode:
     if histories and (args.kind or args.subject):
         raise UsageError(f"{histories[0]}: a history is copied as it is\n  → leave out --kind and --subject")
     files = [path for path in args.paths if path not in histories]
-    found = read_imports(files, ImportOptions(kind=args.kind, subject=args.subject))
+    imports = read_imports(files, ImportOptions(kind=args.kind, subject=args.subject))
     captures = open_capture_store(config)
     redactor = Catalog(config=config, environ=os.environ).redactor
     with open_project_history(config, os.environ, results=args.results, reading=False) as history:
         for path in histories:
             _copy(path, history)
-        for one in write_imports(history.database, found, redactor):
-            print(_line(one.imported.run, one.imported.origin, len(one.imported.records), one.new))
-            for note in one.imported.notes:
+        for written in write_imports(history.database, imports, redactor):
+            print(_line(written.imported.run, written.imported.origin, len(written.imported.records), written.new))
+            for note in written.imported.notes:
                 print(f"  {note}")
-            folder = RunFolder(one.imported.source)
+            folder = RunFolder(written.imported.source)
             if captures is not None and (folder.folder / RUN_FILE).is_file():
                 number = publish(captures, folder, folder.records())
                 print(f"  {count(number, 'capture')} in {captures.address}")
@@ -117,8 +117,8 @@ def _copy(path: Path, history: SqlHistory) -> None:
     from demeanor.store import copy_decisions, copy_notes, copy_runs, open_history
 
     with open_history(str(path), reading=True) as source:
-        for one in copy_runs(source, history):
-            print(_line(one.run.info, one.run.origin, one.attempts, one.new))
+        for copied in copy_runs(source, history):
+            print(_line(copied.run.info, copied.run.origin, copied.attempts, copied.new))
         decisions, notes = copy_decisions(source, history), copy_notes(source, history)
         print(f"{path}: {count(decisions, 'decision')}" + (f", {count(notes, 'note')}" if notes else ""))
 

@@ -26,20 +26,20 @@ from demeanor.store import CaptureStore, RunPlace, place_of
 def report_of_past_run(history: History, name: str = "latest") -> RunReport:
     """Return the report of a run in the history; values that only the eval files contain are empty."""
     run = history.run(name)
-    plan = Plan(cells=tuple(_cell(one) for one in history.cells(run.name)))
+    plan = Plan(cells=tuple(_cell(cell) for cell in history.cells(run.name)))
     records = history.records(run.name)
     return make_report(RunResult(plan=plan, info=run.info, folder=run.path, records=records))
 
 
-def _cell(found: RunCell) -> Cell:
+def _cell(cell: RunCell) -> Cell:
     """Rebuild a cell of the plan from the history."""
     return named_cell(
-        found.eval,
-        found.subject,
-        policy=found.policy,
-        trials=found.planned,
-        skipped=found.skip_reason,
-        layer=found.layer,
+        cell.eval,
+        cell.subject,
+        policy=cell.policy,
+        trials=cell.planned,
+        skipped=cell.skip_reason,
+        layer=cell.layer,
     )
 
 
@@ -99,12 +99,12 @@ def _spans(
         from demeanor.store import SpanExport, as_lines, send_spans
     except ImportError as error:
         raise BadInput(f"needs a package: {error}", where="--format otlp", remedy=install_extra("otlp")) from None
-    found = SpanExport(run.info, content=options.content)
+    spans = SpanExport(run.info, content=options.content)
     for record in records:
-        found.add(record, *_events_and_exchanges(place, record, captures))
+        spans.add(record, *_events_and_exchanges(place, record, captures))
     if options.endpoint is None:
-        return as_lines(found.finished())
-    send_spans(found.finished(), options.endpoint)
+        return as_lines(spans.finished())
+    send_spans(spans.finished(), options.endpoint)
     return None
 
 

@@ -98,8 +98,8 @@ def _print_steps(args: argparse.Namespace, config: Config, results: Path) -> Non
     if args.other or args.diff or args.against:
         other = stored
         if args.against:
-            wanted = args.other or record.eval
-            other = find_stored_run(args.against, results, config, os.environ, trials=[wanted])
+            name = args.other or record.eval
+            other = find_stored_run(args.against, results, config, os.environ, trials=[name])
         _print_side_by_side((record, events), stored, other, captures, args)
         return
     if args.json:
@@ -114,7 +114,7 @@ def _print_steps(args: argparse.Namespace, config: Config, results: Path) -> Non
 
 
 def _print_side_by_side(
-    one: tuple[Record, tuple[Event, ...]],
+    side: tuple[Record, tuple[Event, ...]],
     run: StoredRun,
     other_run: StoredRun,
     captures: CaptureStore | None,
@@ -124,7 +124,7 @@ def _print_side_by_side(
     from demeanor.reports.trial import explain, trace_diff
     from demeanor.results import TrialSteps, align, find_record, read_steps
 
-    record, events = one
+    record, events = side
     own = TrialSteps(run=run.name, record=record, events=events)
     if args.other:
         other = find_record(other_run, args.other)
@@ -147,15 +147,15 @@ def find_nearest_pass(trial: TrialSteps, run: StoredRun, captures: CaptureStore 
     from demeanor.results import load_steps
 
     passed = [
-        load_steps(run.place, one, captures)
-        for one in run.records
-        if one.eval == trial.record.eval and isinstance(one.verdict, Pass) and one != trial.record
+        load_steps(run.place, record, captures)
+        for record in run.records
+        if record.eval == trial.record.eval and isinstance(record.verdict, Pass) and record != trial.record
     ]
-    found = nearest_pass(trial, passed)
-    if found is None and passed:
+    passing = nearest_pass(trial, passed)
+    if passing is None and passed:
         raise StoreError(passed[0].absence)
-    if found is None:
+    if passing is None:
         raise UsageError(
             f"no other trial of {trial.record.eval!r} passed in {run.name}\n  → name another run: --against RUN"
         )
-    return found.record
+    return passing.record

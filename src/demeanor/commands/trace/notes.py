@@ -70,9 +70,9 @@ def list_notes(request: NoteRequest, config: Config, environ: Mapping[str, str])
         run = None
         if request.run:
             run = find_stored_run(request.run, request.results, config, environ).name
-        found = read_notes(history, run=run, label=request.label)
-    wanted = (request.trial or "").rstrip("/")
-    return NotesReport(notes=tuple(one for one in found if not wanted or f"{one.trial}/".startswith(f"{wanted}/")))
+        notes = read_notes(history, run=run, label=request.label)
+    path = (request.trial or "").rstrip("/")
+    return NotesReport(notes=tuple(note for note in notes if not path or f"{note.trial}/".startswith(f"{path}/")))
 
 
 def _user() -> str:

@@ -30,10 +30,10 @@ def prompt_text(record: Record, rows: Sequence[LocatedInstruction], screen: Scre
 
 
 def _row(row: LocatedInstruction, width: int, *, full: bool) -> Iterator[str]:
-    one = row.instruction
-    name = one.place.partition(".")[2]
-    head = f"  {one.id}  {one.kind:<9}  {f'{printable(name)}: ' if name else ''}"
-    shown = one.text.partition("\n")[0] if one.kind == "section" else one.text
+    instruction = row.instruction
+    name = instruction.place.partition(".")[2]
+    head = f"  {instruction.id}  {instruction.kind:<9}  {f'{printable(name)}: ' if name else ''}"
+    shown = instruction.text.partition("\n")[0] if instruction.kind == "section" else instruction.text
     if full:
         first, *rest = printable(shown).splitlines()
         yield head + first

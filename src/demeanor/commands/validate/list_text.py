@@ -22,19 +22,19 @@ def listing_text(evals: Sequence[Eval], *, root: Path, width: int) -> str:
     Where the window is too narrow for two columns, the description and the source stand below the name.
     """
     lines = []
-    longest = max((len(one.name) for one in evals), default=0)
+    longest = max((len(eval_.name) for eval_ in evals), default=0)
     stacked = width - longest - 4 < _MIN_COLUMN
     names = 0 if stacked else longest
     for policy in Policy:
-        group = [one for one in evals if one.policy is policy]
+        group = [eval_ for eval_ in evals if eval_.policy is policy]
         if not group:
             continue
         lines.append(f"{policy} ({len(group)})")
-        for one in group:
-            about = one.description or one.scenario.prompts[0]
-            place = f"{_place(one, root)}{_labels(one)}"
-            lines += _wrapped(one.name, width, by=2) if stacked else []
-            first = "" if stacked else one.name
+        for eval_ in group:
+            about = eval_.description or eval_.scenario.prompts[0]
+            place = f"{_place(eval_, root)}{_labels(eval_)}"
+            lines += _wrapped(eval_.name, width, by=2) if stacked else []
+            first = "" if stacked else eval_.name
             lines.append(f"  {first:<{names}}  {one_line(about, width=width - names - 4)}")
             lines += _wrapped(place, width, by=names + 4)
         lines.append("")
@@ -50,21 +50,21 @@ def listing_json(evals: Sequence[Eval], *, root: Path) -> list[dict[str, Any]]:
     """Return the evals as JSON values."""
     return [
         {
-            "name": one.name,
-            "policy": one.policy.value,
-            "description": one.description,
-            "source": _place(one, root),
-            "prompts": list(one.scenario.prompts),
-            "checks": len(one.checks),
-            "trials": one.trials,
-            "subjects": list(one.subjects),
-            "suite": one.suite,
-            "tags": list(one.tags),
-            "owner": one.owner,
-            "issue": one.issue,
-            "task": _task(one.task),
+            "name": eval_.name,
+            "policy": eval_.policy.value,
+            "description": eval_.description,
+            "source": _place(eval_, root),
+            "prompts": list(eval_.scenario.prompts),
+            "checks": len(eval_.checks),
+            "trials": eval_.trials,
+            "subjects": list(eval_.subjects),
+            "suite": eval_.suite,
+            "tags": list(eval_.tags),
+            "owner": eval_.owner,
+            "issue": eval_.issue,
+            "task": _task(eval_.task),
         }
-        for one in evals
+        for eval_ in evals
     ]
 
 
@@ -81,17 +81,17 @@ def _task(task: WholeTask | None) -> dict[str, Any] | None:
     }
 
 
-def _place(one: Eval, root: Path) -> str:
-    path = one.source.path
+def _place(eval_: Eval, root: Path) -> str:
+    path = eval_.source.path
     shown = path.relative_to(root) if path.is_relative_to(root) else path
-    return f"{shown.as_posix()}:{one.source.line}" if path.suffix == ".py" else shown.as_posix()
+    return f"{shown.as_posix()}:{eval_.source.line}" if path.suffix == ".py" else shown.as_posix()
 
 
-def _labels(one: Eval) -> str:
+def _labels(eval_: Eval) -> str:
     labels = [
-        *([f"{one.task.engine} task {one.task.version or ''}".rstrip()] if one.task else []),
-        *([f"suite {one.suite}"] if one.suite else []),
-        *([f"tags {', '.join(one.tags)}"] if one.tags else []),
-        *([f"owner {one.owner}"] if one.owner else []),
+        *([f"{eval_.task.engine} task {eval_.task.version or ''}".rstrip()] if eval_.task else []),
+        *([f"suite {eval_.suite}"] if eval_.suite else []),
+        *([f"tags {', '.join(eval_.tags)}"] if eval_.tags else []),
+        *([f"owner {eval_.owner}"] if eval_.owner else []),
     ]
     return f"  ({'; '.join(labels)})" if labels else ""

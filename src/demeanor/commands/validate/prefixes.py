@@ -53,39 +53,39 @@ def check_prefixes(
     catalog: Catalog, evals: Sequence[Eval], *, refresh: bool, show: Callable[[str], None]
 ) -> Iterator[PrefixState]:
     """The state of each prefix that an eval starts from; with `refresh`, stale ones are recorded anew."""
-    for one in evals:
-        if one.scenario.start is not None:
-            show(f"replaying the prefix {one.scenario.start.name} of {one.name}")
-            yield _check(catalog, one, one.scenario.start, refresh=refresh)
+    for eval_ in evals:
+        if eval_.scenario.start is not None:
+            show(f"replaying the prefix {eval_.scenario.start.name} of {eval_.name}")
+            yield _check(catalog, eval_, eval_.scenario.start, refresh=refresh)
 
 
-def _check(catalog: Catalog, one: Eval, named: Prefix, *, refresh: bool) -> PrefixState:
-    found = PrefixState(eval=one.name, file=named.file, state="fresh")
+def _check(catalog: Catalog, eval_: Eval, named: Prefix, *, refresh: bool) -> PrefixState:
+    state = PrefixState(eval=eval_.name, file=named.file, state="fresh")
     try:
         start = read_start(named)
     except CassetteError as error:
-        return replace(found, state="unreadable", detail=error.detail)
-    stale = stale_reason(one, start)
+        return replace(state, state="unreadable", detail=error.detail)
+    stale = stale_reason(eval_, start)
     try:
         if not stale:
-            _, verdict, _ = _try(catalog, one, start)
+            _, verdict, _ = _try(catalog, eval_, start)
             if verdict.detail == REACHED:
-                return found
+                return state
             if verdict.cause is not VoidCause.PREFIX:
-                return replace(found, state="unknown", detail=verdict.reason)
+                return replace(state, state="unknown", detail=verdict.reason)
             stale = verdict.detail
         if not refresh:
-            return replace(found, state="stale", detail=stale)
-        trial, verdict, capture = _try(catalog, one, start, lenient=True)
+            return replace(state, state="stale", detail=stale)
+        trial, verdict, capture = _try(catalog, eval_, start, lenient=True)
     except DemeanorError as error:
-        return replace(found, state="unknown", detail=str(error))
+        return replace(state, state="unknown", detail=str(error))
     if verdict.detail != REACHED:
-        return replace(found, state="stale", detail=f"it can't be recorded anew: {verdict.reason}")
+        return replace(state, state="stale", detail=f"it can't be recorded anew: {verdict.reason}")
     renew(named, trial, capture, catalog.redactor)
-    return replace(found, state="refreshed", detail=stale)
+    return replace(state, state="refreshed", detail=stale)
 
 
-def _try(catalog: Catalog, one: Eval, start: Prefix, *, lenient: bool = False) -> tuple[Trial, Void, Capture]:
+def _try(catalog: Catalog, eval_: Eval, start: Prefix, *, lenient: bool = False) -> tuple[Trial, Void, Capture]:
     """Let the agent start from a prefix and end at its cut: its trial, why it is void, and its capture."""
     start = replace(start, ends=True, lenient=lenient, digest=f"{start.digest}-{lenient}")
     offline = Catalog(config=replace(catalog.config, attempts=1), environ=catalog.environ, replaying=True)
@@ -94,7 +94,7 @@ def _try(catalog: Catalog, one: Eval, start: Prefix, *, lenient: bool = False) -
         request = RunRequest(
             subjects=(f"{start.agent}:{start.model}",), policy="all", trials=1, replay=str(no_cassettes)
         )
-        forked = replace(one, subjects=(), models=(), log=False, scenario=replace(one.scenario, start=start))
+        forked = replace(eval_, subjects=(), models=(), log=False, scenario=replace(eval_.scenario, start=start))
         plan = plan_evals(offline, [forked], request, catalog.environ)
         trial = next(iter(plan.trials()), None)
         if trial is None:

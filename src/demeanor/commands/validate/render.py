@@ -22,7 +22,10 @@ _BY_HAND = "ALWAYS_PASSES without a recorded promotion; `demeanor promote` shows
 
 def validation_json(report: ValidationReport) -> str:
     """Return the result as JSON."""
-    cassettes = [{"file": str(one.file), "fault": one.fault, "detail": one.detail} for one in report.cassettes]
+    cassettes = [
+        {"file": str(cassette.file), "fault": cassette.fault, "detail": cassette.detail}
+        for cassette in report.cassettes
+    ]
     value = {
         "ok": not report.faulty,
         "faulty": list(report.faulty),
@@ -35,7 +38,8 @@ def validation_json(report: ValidationReport) -> str:
         "evals": encode(report.tests),
         "cassettes": cassettes,
         "prefixes": [
-            {"eval": one.eval, "file": one.file, "state": one.state, "detail": one.detail} for one in report.prefixes
+            {"eval": prefix.eval, "file": prefix.file, "state": prefix.state, "detail": prefix.detail}
+            for prefix in report.prefixes
         ],
     }
     return json.dumps(value, indent=2)
@@ -71,21 +75,21 @@ def _warnings(report: ValidationReport) -> Iterator[str]:
         yield f"{'FAULT' if name in report.faulty_by_hand else 'warning'}: {name}: {text}"
     for name, warnings in report.warnings.items():
         yield from (f"warning: {name}: {warning}" for warning in warnings)
-    for one in report.cassettes:
-        yield f"warning: {one.file}: {one.fault}: {one.detail}"
+    for cassette in report.cassettes:
+        yield f"warning: {cassette.file}: {cassette.fault}: {cassette.detail}"
 
 
 def _prefixes(report: ValidationReport) -> Iterator[str]:
-    for one in report.prefixes:
-        if one.state == "fresh":
+    for row in report.prefixes:
+        if row.state == "fresh":
             continue
-        mark = "note" if one.state == "refreshed" else "warning"
-        if one.faulty:
+        mark = "note" if row.state == "refreshed" else "warning"
+        if row.faulty:
             mark = "FAULT"
-        first, *rest = (printable(line) for line in one.detail.splitlines() or [""])
-        yield f"{mark}: {one.eval}: prefix {one.file}: {_STATES[one.state]}: {first.removeprefix(f'{one.file}: ')}"
+        first, *rest = (printable(line) for line in row.detail.splitlines() or [""])
+        yield f"{mark}: {row.eval}: prefix {row.file}: {_STATES[row.state]}: {first.removeprefix(f'{row.file}: ')}"
         yield from (f"  {line.strip()}" for line in rest)
-        if one.state == "stale":
+        if row.state == "stale":
             yield "  → record it anew: demeanor validate --refresh"
 
 

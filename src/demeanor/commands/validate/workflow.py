@@ -36,8 +36,8 @@ def validate(
         raise unusable_base(config.root, base, history.problem)
     too_early = {change.eval.name for change in history.new}
     promoted = {change.eval.name for change in history.promoted}
-    tasks = [one for one in evals if one.task is not None]
-    others = [one for one in evals if one.task is None]
+    tasks = [eval_ for eval_ in evals if eval_.task is not None]
+    others = [eval_ for eval_ in evals if eval_.task is None]
     task_tests, not_run = _test_tasks(catalog, tasks, options, show)
     tested = self_tests(others, config, asking=asking, environ=catalog.environ) if others else ()
     tests = (*tested, *task_tests)
@@ -46,9 +46,9 @@ def validate(
         test.eval for test in tests if test.eval in too_early | faulty_by_hand or fault_count(test, strict=strict)
     ]
     prefixes = tuple(check_prefixes(catalog, others, refresh=refresh, show=show))
-    faulty += [one.eval for one in prefixes if one.faulty and one.eval not in faulty]
+    faulty += [prefix.eval for prefix in prefixes if prefix.faulty and prefix.eval not in faulty]
     if not_run and strict:
-        faulty += [one.name for one in tasks if one.name not in faulty]
+        faulty += [task.name for task in tasks if task.name not in faulty]
     return ValidationReport(
         tests=tests,
         faulty=tuple(faulty),
@@ -56,13 +56,13 @@ def validate(
         promoted_by_hand=by_hand,
         faulty_by_hand=faulty_by_hand,
         reasons_by_hand=reasons,
-        tasks=tuple(one.name for one in tasks),
+        tasks=tuple(task.name for task in tasks),
         tasks_not_run=not_run,
-        warnings={one.name: one.task.warnings for one in tasks if one.task and one.task.warnings},
+        warnings={task.name: task.task.warnings for task in tasks if task.task and task.task.warnings},
         cassettes=tuple(cassette_problems(catalog, evals)),
         prefixes=prefixes,
         base=history.base,
-        problem=history.problem if any(one.policy is Policy.ALWAYS_PASSES for one in evals) else None,
+        problem=history.problem if any(eval_.policy is Policy.ALWAYS_PASSES for eval_ in evals) else None,
         strict=strict,
     )
 
@@ -77,7 +77,7 @@ def _test_tasks(
         engine = catalog.engine(name)
         problem = "--static was given" if options.static else engine.status().problem
         not_run = not_run or problem
-        own = [one for one in tasks if one.task is not None and one.task.engine == name]
+        own = [task for task in tasks if task.task is not None and task.task.engine == name]
         tests += engine.self_tests(own, replace(options, static=problem is not None), show)
     return tests, not_run
 
@@ -93,6 +93,6 @@ def _promoted_by_hand(
     with open_project_history(config, environ) as history:
         missing, in_use = unrecorded_promotions(history, evals, config.root)
         reasons = promoted_by_hand(history, evals, config.root)
-    found = frozenset((missing if in_use else missing & promoted) | set(reasons))
+    faulty_names = frozenset((missing if in_use else missing & promoted) | set(reasons))
     faulty = set(reasons) if config.gate.manual_promotion == "reject" else set()
-    return found, found if in_use and strict else frozenset(faulty), reasons
+    return faulty_names, faulty_names if in_use and strict else frozenset(faulty), reasons

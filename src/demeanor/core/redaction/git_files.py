@@ -97,11 +97,11 @@ def _stored(content: bytes, at: int) -> Iterator[tuple[int, _Whole | _Delta]]:
             base, start = content[start : start + _NAME], start + _NAME
         elif kind not in _KINDS:
             return
-        found, end = _inflated(content, start, left)
-        left -= len(found)
-        if end is None and not found:  # the checksum of the pack
+        unpacked, end = _inflated(content, start, left)
+        left -= len(unpacked)
+        if end is None and not unpacked:  # the checksum of the pack
             return
-        yield at, _Whole(_KINDS[kind], found) if kind in _KINDS else _Delta(base, found)
+        yield at, _Whole(_KINDS[kind], unpacked) if kind in _KINDS else _Delta(base, unpacked)
 
 
 def _kind(content: bytes, at: int) -> tuple[int, int]:
@@ -129,19 +129,19 @@ def _inflated(content: bytes, at: int, most: int) -> tuple[bytes, int | None]:
     It is read in pieces, because zlib copies whatever follows the stream in a piece.
     """
     stream = zlib.decompressobj()
-    found, size = bytearray(), _FIRST_PIECE
+    pieces, size = bytearray(), _FIRST_PIECE
     while not stream.eof:
         piece = content[at : at + size]
         at, size = at + size, min(2 * size, _LARGEST_PIECE)
         try:
-            found += stream.decompress(piece, most + 1 - len(found))
+            pieces += stream.decompress(piece, most + 1 - len(pieces))
         except zlib.error:
-            return bytes(found), None
-        if len(found) > most:
+            return bytes(pieces), None
+        if len(pieces) > most:
             raise TooMuchToSearch
         if not piece:
-            return bytes(found), None
-    return bytes(found), min(at, len(content)) - len(stream.unused_data)
+            return bytes(pieces), None
+    return bytes(pieces), min(at, len(content)) - len(stream.unused_data)
 
 
 def _applied(delta: bytes, base: bytes, most: int) -> bytes:

@@ -70,9 +70,9 @@ class Redactor:
     @property
     def steady(self) -> Redactor:
         """The same redactor without digits, for files that are compared across runs."""
-        found = self.also({})
-        found._key = None
-        return found
+        redactor = self.also({})
+        redactor._key = None
+        return redactor
 
     def data(self, data: bytes) -> bytes:
         """`data` without secrets."""
@@ -82,8 +82,8 @@ class Redactor:
     def text(self, text: str) -> str:
         """`text` without secrets."""
         raw = text.encode("utf-8", "surrogatepass")
-        found = self.data(raw)
-        return text if found is raw else found.decode("utf-8", "surrogatepass")
+        redacted_data = self.data(raw)
+        return text if redacted_data is raw else redacted_data.decode("utf-8", "surrogatepass")
 
     def spans(self, data: bytes) -> list[Span]:
         """The positions of secrets, in order; overlapping ones are merged."""

@@ -50,8 +50,8 @@ def redacted(value: T, redactor: Redactor, made: Mapping[int, tuple[Entry, Entry
     dirty = any(old is not new for old, new in made.values())
     if not dirty and not search.too_large and not redactor.spans(search.all()):
         return value
-    found: T = _Rebuild(redactor, made).made(value)
-    return found
+    rebuilt: T = _Rebuild(redactor, made).made(value)
+    return rebuilt
 
 
 def why_withheld(content: bytes, redactor: Redactor) -> str | None:
@@ -74,11 +74,11 @@ def all_of(*values: object) -> bytes:
 class _Search:
     """Collects texts and contents, each once."""
 
-    def __init__(self, known: Mapping[int, object]) -> None:
+    def __init__(self, seen: Mapping[int, object]) -> None:
         self.texts: list[str] = []
         self.contents: list[bytes] = []
         self.too_large = False
-        self._seen = set(known)
+        self._seen = set(seen)
 
     def all(self) -> bytes:
         """Everything collected, in one piece."""

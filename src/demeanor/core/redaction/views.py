@@ -48,7 +48,7 @@ class View:
     pieces: Callable[[], Iterator[tuple[int, int, bytes]]]
     """Its pieces in order: start and end in the original data, and the bytes that stand for them."""
 
-    def spans(self, found: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    def spans(self, places: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Where places in the view, given by start and end, are in the original data."""
         starts: list[int] = []
         origins: list[tuple[int, int, int]] = []
@@ -58,7 +58,7 @@ class View:
                 starts.append(size)
                 origins.append((start, end, len(text)))
                 size += len(text)
-        for first, last in found:
+        for first, last in places:
             at, to = bisect_right(starts, first) - 1, bisect_right(starts, last - 1) - 1
             start, end, length = origins[at]
             whole = start + (first - starts[at]) if length == end - start else start

@@ -85,10 +85,10 @@ class PromptPiece:
 
 def instructions(request: Request, facts: Mapping[str, str]) -> tuple[PromptInstruction, ...]:
     """The instructions of a request in order, each id once. A section comes before what is in it."""
-    found: dict[str, PromptInstruction] = {}
+    by_id: dict[str, PromptInstruction] = {}
     for piece in _all(request, facts):
-        found.setdefault(piece.id, piece)
-    return tuple(found.values())
+        by_id.setdefault(piece.id, piece)
+    return tuple(by_id.values())
 
 
 def _all(request: Request, facts: Mapping[str, str]) -> Iterator[PromptInstruction]:
@@ -109,20 +109,20 @@ def _of_tools(request: Request, facts: Mapping[str, str]) -> Iterator[PromptInst
 def pieces(request: Request, facts: Mapping[str, str]) -> tuple[PromptPiece, ...]:
     """A request as instructions, sections by their parts, and the text between them. The pieces of each text of the
     system prompt add up to it."""
-    found = []
+    parts = []
     for text in system_texts(request):
         done = 0
-        for span in (one for one in spans(text) if one.kind != "section"):
+        for span in (span for span in spans(text) if span.kind != "section"):
             if span.start > done:
-                found.append(PromptPiece(id="", place=SYSTEM, text=text[done : span.start]))
+                parts.append(PromptPiece(id="", place=SYSTEM, text=text[done : span.start]))
             own = text[span.start : span.end]
-            found.append(PromptPiece(id=instruction_id(SYSTEM, own.strip(), facts), place=SYSTEM, text=own))
+            parts.append(PromptPiece(id=instruction_id(SYSTEM, own.strip(), facts), place=SYSTEM, text=own))
             done = span.end
         if done < len(text):
-            found.append(PromptPiece(id="", place=SYSTEM, text=text[done:]))
+            parts.append(PromptPiece(id="", place=SYSTEM, text=text[done:]))
     for tool in _of_tools(request, facts):
-        found.append(PromptPiece(id=tool.id, place=tool.place, text=tool.text))
-    return tuple(found)
+        parts.append(PromptPiece(id=tool.id, place=tool.place, text=tool.text))
+    return tuple(parts)
 
 
 def _instruction(kind: InstructionKind, place: str, text: str, facts: Mapping[str, str]) -> PromptInstruction:

@@ -106,10 +106,10 @@ def opcodes(
         yield "equal", a, len(old), b, len(new)
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _common(lines: Sequence[str], other: Sequence[str]) -> int:
     """The length of the common beginning."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))
+    pairs = zip(lines, other, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(lines), len(other)))
 
 
 def _range(start: int, stop: int) -> str:

@@ -33,15 +33,15 @@ def negated(text: str) -> str:
     turned = _matches(_NEGATIONS, sentence) or _matches(_DEMANDS, sentence)
     if not turned:
         return f"{text[:start]}Do not {_lower(sentence)}{rest}"
-    found, new = min(turned, key=lambda one: one[0].start())
-    result = sentence[: found.start()] + found.expand(new) + sentence[found.end() :]
+    match, new = min(turned, key=lambda pair: pair[0].start())
+    result = sentence[: match.start()] + match.expand(new) + sentence[match.end() :]
     if sentence[:1].isupper():
         result = result[:1].upper() + result[1:]
     return text[:start] + result + rest
 
 
 def _matches(rules: Sequence[tuple[re.Pattern[str], str]], text: str) -> list[tuple[re.Match[str], str]]:
-    return [(found, new) for rule, new in rules if (found := rule.search(text))]
+    return [(match, new) for rule, new in rules if (match := rule.search(text))]
 
 
 def shortened(text: str) -> str:

@@ -21,7 +21,7 @@ def sort_sets(text: str) -> str:
     if "<available_" in text:
         text = _replaced(text, [(a, b, _sort_items(text[a:b])) for _, a, b, _ in _elements(text, _AVAILABLE)])
     if "(Available: " in text:
-        text = _NAMES.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
+        text = _NAMES.sub(lambda match: ", ".join(sorted(match[0].split(", "))), text)
     return text
 
 

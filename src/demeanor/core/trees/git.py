@@ -89,8 +89,8 @@ def fork_point(top: Path) -> str:
     """
     if not has_commits(top):
         return "HEAD"
-    if (found := _merge_base(top, _DEFAULT_BRANCHES)) is not None:
-        return found
+    if (base := _merge_base(top, _DEFAULT_BRANCHES)) is not None:
+        return base
     if git(top, "rev-parse", "--is-shallow-repository").strip() == "true":
         raise GitError(
             "this clone is shallow, so the commit where the branch began is unknown; "
@@ -101,9 +101,9 @@ def fork_point(top: Path) -> str:
         if _has_all_branches(top):
             remedy = "name it with --base, or run `git remote set-head origin --auto`"
         raise GitError(f"the default branch is unknown; {remedy}")
-    if (found := _merge_base(top, (f"origin/{branch}", branch))) is None:
+    if (base := _merge_base(top, (f"origin/{branch}", branch))) is None:
         raise GitError(f"HEAD and {branch} have no common commit; name one with --base")
-    return found
+    return base
 
 
 def _merge_base(top: Path, branches: Sequence[str]) -> str | None:

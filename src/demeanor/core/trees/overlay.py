@@ -23,9 +23,9 @@ class Layer:
         self._folders: set[str] = set()
         self._gone: set[str] = set()
 
-    def deletes(self, path: str, found: os.stat_result) -> bool:
+    def deletes(self, path: str, status: os.stat_result) -> bool:
         """Whether this is a whiteout, the mark of a deleted file."""
-        if not stat.S_ISCHR(found.st_mode) or found.st_rdev != 0:
+        if not stat.S_ISCHR(status.st_mode) or status.st_rdev != 0:
             return False
         self._gone.add(path)
         return True

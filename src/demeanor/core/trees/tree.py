@@ -97,7 +97,7 @@ class Change:
 def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
     """The differences, sorted by path, without `.git`. A folder that was empty or became empty has not changed."""
     old, new = before.visible(), after.visible()
-    found = []
+    differences = []
     folders = {path for tree in (old, new) for path, entry in tree.items() if entry.kind == "folder"}
     stayed = parent_folders(old) & parent_folders(new) if folders else set()
     for path in sorted(old.keys() | new.keys()):
@@ -105,12 +105,12 @@ def changes(before: Tree, after: Tree) -> tuple[Change, ...]:
         if path in stayed and path in folders:
             continue
         if now is None:
-            found.append(Change(path=path, how="deleted", before=was, after=None))
+            differences.append(Change(path=path, how="deleted", before=was, after=None))
         elif was is None:
-            found.append(Change(path=path, how="added", before=None, after=now))
+            differences.append(Change(path=path, how="added", before=None, after=now))
         elif not now.same(was):
-            found.append(Change(path=path, how="changed", before=was, after=now))
-    return tuple(found)
+            differences.append(Change(path=path, how="changed", before=was, after=now))
+    return tuple(differences)
 
 
 def parent_folders(entries: Mapping[str, Entry]) -> set[str]:

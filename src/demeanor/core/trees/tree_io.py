@@ -70,9 +70,9 @@ class TooMany(Exception):
     """A scan with `at_most` found more files and folders than that, or a file that takes long to copy."""
 
 
-def stamp(found: os.stat_result) -> Stamp:
+def stamp(status: os.stat_result) -> Stamp:
     """The stamp of one file."""
-    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def tree_path_problem(path: str) -> str | None:
@@ -242,21 +242,21 @@ class _Scanner:
             raise error
         self._gaps.append(f"{path}: {error.strerror}")
 
-    def _entry(self, handle: int, name: str, path: str, found: os.stat_result) -> Entry:
+    def _entry(self, handle: int, name: str, path: str, status: os.stat_result) -> Entry:
         known = self._known
-        if known.stamps.get(path) == stamp(found) and found.st_ctime_ns < known.settled_before:
+        if known.stamps.get(path) == stamp(status) and status.st_ctime_ns < known.settled_before:
             return known.entries[path]
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             target = readable(os.readlink(name, dir_fd=handle))
-            return Entry(kind="link", size=found.st_size, target=target, sha256=_hash(target.encode()))
-        if not stat.S_ISREG(found.st_mode):
-            return Entry(kind="other", size=found.st_size)
-        executable = bool(found.st_mode & stat.S_IXUSR)
+            return Entry(kind="link", size=status.st_size, target=target, sha256=_hash(target.encode()))
+        if not stat.S_ISREG(status.st_mode):
+            return Entry(kind="other", size=status.st_size)
+        executable = bool(status.st_mode & stat.S_IXUSR)
         try:
-            digest, content, spooled = self._content(handle, name, path, found)
+            digest, content, spooled = self._content(handle, name, path, status)
         except OSError as error:
             self._unreadable(path, error)
-            return Entry(kind="file", size=found.st_size, executable=executable)
+            return Entry(kind="file", size=status.st_size, executable=executable)
         before = known.entries.get(path)
         if before is not None and (before.sha256, before.executable) == (digest, executable):
             if spooled is not None:
@@ -265,32 +265,32 @@ class _Scanner:
         if isinstance(content, bytes):
             self._kept += len(content)
         return Entry(
-            kind="file", size=found.st_size, executable=executable, sha256=digest, content=content, spooled=spooled
+            kind="file", size=status.st_size, executable=executable, sha256=digest, content=content, spooled=spooled
         )
 
     def _content(
-        self, handle: int, name: str, path: str, found: os.stat_result
+        self, handle: int, name: str, path: str, status: os.stat_result
     ) -> tuple[str, bytes | Path | None, Path | None]:
         """A file's sha256 and, if it is to be kept, its content; or else its copy, within the limit for copies."""
         before = self._known.entries.get(path)
-        keep = found.st_size <= self._keep.file_bytes and self._kept + found.st_size <= self._keep.total_bytes
+        keep = status.st_size <= self._keep.file_bytes and self._kept + status.st_size <= self._keep.total_bytes
         file = _open_file(name, handle)
         try:
             self._read_attributes(file, path)
             if self._place:
                 return _hash_whole(file), self._place / path, None
             if keep:
-                content = _read(file, found.st_size)
+                content = _read(file, status.st_size)
                 return _hash(content), content, None
-            if self._spool and self._spooled + found.st_size <= self._keep.spooled_bytes:
+            if self._spool and self._spooled + status.st_size <= self._keep.spooled_bytes:
                 if self._at_most is not None:
                     raise TooMany
-                self._spooled += found.st_size
+                self._spooled += status.st_size
                 copy = self._spool / str(len(self.entries))
-                return _copy(file, copy, found.st_size), None, copy
-            if before is not None and before.size == found.st_size:
+                return _copy(file, copy, status.st_size), None, copy
+            if before is not None and before.size == status.st_size:
                 return _hash_whole(file), None, None
-            return _hash_edges(file, found), None, None
+            return _hash_edges(file, status), None, None
         finally:
             os.close(file)
 
@@ -354,8 +354,8 @@ def _copy(file: int, to: Path, size: int) -> str:
     return digest.hexdigest()
 
 
-def _hash_edges(file: int, found: os.stat_result) -> str:
-    digest = hashlib.sha256(f"edges {found.st_size} {found.st_mtime_ns} ".encode())
+def _hash_edges(file: int, status: os.stat_result) -> str:
+    digest = hashlib.sha256(f"edges {status.st_size} {status.st_mtime_ns} ".encode())
     digest.update(os.pread(file, _EDGE, 0))
-    digest.update(os.pread(file, _EDGE, max(0, found.st_size - _EDGE)))
+    digest.update(os.pread(file, _EDGE, max(0, status.st_size - _EDGE)))
     return digest.hexdigest()

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from demeanor.core.values.verdict import VoidCause
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, choices: Iterable[str]) -> str | None:
     """The known name that is closest to `name`, if any is close enough."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
     return close[0] if close else None
 
 
-def surely_meant(word: str, known: Iterable[str]) -> str | None:
+def surely_meant(word: str, choices: Iterable[str]) -> str | None:
     """The known word or option that was surely meant, because few letters differ; None if none was."""
     import difflib
 
-    names = {name.lstrip("-"): name for name in known}
+    names = {name.lstrip("-"): name for name in choices}
     plain = word.lstrip("-")
     close = [name for name in names if sorted(name) == sorted(plain)]
     close += difflib.get_close_matches(plain, names, n=1, cutoff=0.8)
@@ -50,9 +50,9 @@ def surely_meant(word: str, known: Iterable[str]) -> str | None:
     return names[close[0]] if close else None
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+def did_you_mean(name: str, choices: Iterable[str], otherwise: str) -> str:
     """The remedy for an unknown name: the known name that was probably meant, or `otherwise`."""
-    close = nearest(name, known)
+    close = nearest(name, choices)
     return f"did you mean {close!r}?" if close else otherwise
 
 
@@ -92,11 +92,11 @@ class UnknownName(UsageError):
     slug: ClassVar[str] = "unknown-name"
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, where: Path | str | None = None, hint: str = ""
+        self, kind: str, name: str, choices: Iterable[str], *, where: Path | str | None = None, hint: str = ""
     ) -> None:
         self.kind = kind
         self.name = name
-        self.known = tuple(sorted(known))
+        self.known = tuple(sorted(choices))
         remedy = did_you_mean(name, self.known, _known(kind, self.known))
         self.without_place = f"unknown {kind} {name!r}\n  → {remedy}" + (f"\n  → {hint}" if hint else "")
         """The message without the file or store that was searched."""
@@ -107,11 +107,11 @@ _MOST_KNOWN = 20
 """Known names that a message lists, at most."""
 
 
-def _known(kind: str, known: Sequence[str]) -> str:
+def _known(kind: str, choices: Sequence[str]) -> str:
     """The known names, or how to get the first one."""
-    if known:
-        more = f" and {len(known) - _MOST_KNOWN} more" if len(known) > _MOST_KNOWN else ""
-        return f"known: {', '.join(known[:_MOST_KNOWN])}{more}"
+    if choices:
+        more = f" and {len(choices) - _MOST_KNOWN} more" if len(choices) > _MOST_KNOWN else ""
+        return f"known: {', '.join(choices[:_MOST_KNOWN])}{more}"
     if "run" in kind.split():
         return "there is no run yet; `demeanor run` or `demeanor nightly` starts the first"
     return f"there is no {kind} yet"

@@ -175,14 +175,14 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
         )
     for option in rest.split(":")[1:]:
         key_, equals, value = option.partition("=")
-        known = OPTIONS.get(kind)
-        if known is None:
+        option_name = OPTIONS.get(kind)
+        if option_name is None:
             fail(f"{kind} has no options, found {option!r}", "leave it out")
-        if key_ != known or not equals or known in fields:
-            fail(f"unknown option {option!r}", f"the option of {kind} is :{known}=VALUE")
-        if (found := _value(known, value)) is None:
-            fail(f"{value!r} can't be the {known}", _WANTED[known])
-        fields[known] = found
+        if key_ != option_name or not equals or option_name in fields:
+            fail(f"unknown option {option!r}", f"the option of {kind} is :{option_name}=VALUE")
+        if (option_value := _value(option_name, value)) is None:
+            fail(f"{value!r} can't be the {option_name}", _WANTED[option_name])
+        fields[option_name] = option_value
     whose = role[1] if role else ""
     return Fault(kind=kind, judge=whose == "judge", user=whose == "user", **fields)
 

@@ -141,17 +141,17 @@ def _mentions_judge(function: Callable[..., Any]) -> bool:
     """Whether the function, or a function of its own module that it names, mentions `judge`."""
     open_, seen = [inspect.unwrap(function)], set[int]()
     while open_:
-        one = open_.pop()
-        codes = [one.__code__] if hasattr(one, "__code__") else []
+        current = open_.pop()
+        codes = [current.__code__] if hasattr(current, "__code__") else []
         while codes:
             code = codes.pop()
             if "judge" in code.co_names:
                 return True
             seen.add(id(code))
             codes += [const for const in code.co_consts if isinstance(const, CodeType)]
-            known = getattr(one, "__globals__", {})
-            named = (known.get(name) for name in code.co_names)
-            local = [other for other in named if getattr(other, "__module__", None) == known.get("__name__")]
+            names = getattr(current, "__globals__", {})
+            named = (names.get(name) for name in code.co_names)
+            local = [other for other in named if getattr(other, "__module__", None) == names.get("__name__")]
             open_ += [other for other in local if isinstance(other, FunctionType) and id(other.__code__) not in seen]
     return False
 
@@ -178,8 +178,8 @@ def subject_hash(subject: Subject, *, version: str | None, prompt: str | None, f
     """The hash of a subject as it really ran: settings, version, first prompt and tools, and environment; with a dot
     and the identity of its files, if they are not known by the version."""
     where = [facts[TASK_ENVIRONMENT]] if TASK_ENVIRONMENT in facts else []
-    known = short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)
-    return f"{known}.{facts[AGENT_FILES]}" if facts.get(AGENT_FILES) else known
+    own_hash = short_hash(subject.fingerprint, version, prompt, facts.get(PATH_TOOLS, ""), *where)
+    return f"{own_hash}.{facts[AGENT_FILES]}" if facts.get(AGENT_FILES) else own_hash
 
 
 def unknown_files_note(subject: str) -> str:

@@ -51,7 +51,7 @@ class Intervention:
     @property
     def ids(self) -> frozenset[str]:
         """All instructions that it changes; a description that is replaced by name is `tool:NAME`."""
-        pairs = (one for pair in self.swapped for one in pair)
+        pairs = (id_ for pair in self.swapped for id_ in pair)
         named = (f"{TOOL}{name}" for name in self.tools)
         return frozenset((*self.without, *self.replacements, *self.negated, *self.shortened, *pairs, *named))
 
@@ -103,16 +103,16 @@ class Intervention:
             tools=dict(value.get("tools", {})),
             negated=tuple(value.get("negated", ())),
             shortened=tuple(value.get("shortened", ())),
-            swapped=tuple((one, other) for one, other in value.get("swapped", ())),
+            swapped=tuple((id_, other) for id_, other in value.get("swapped", ())),
         )
 
-    def verb(self, one: str) -> str:
+    def verb(self, id_: str) -> str:
         """What is done to an instruction: `removed`, `replaced`, …"""
-        if one.startswith(TOOL):
+        if id_.startswith(TOOL):
             return "replaced"
         done = {"removed": self.without, "replaced": self.replacements, "negated": self.negated}
         done |= {"shortened": self.shortened}
-        return next((verb for verb, ids in done.items() if one in ids), "swapped")
+        return next((verb for verb, ids in done.items() if id_ in ids), "swapped")
 
 
 def intervene(request: Request, change: Intervention, facts: Mapping[str, str]) -> tuple[Request, dict[str, str]]:
@@ -124,7 +124,9 @@ def intervene(request: Request, change: Intervention, facts: Mapping[str, str]) 
     tools = tuple(editor.tool(tool) for tool in request.tools)
     if not editor.changed:
         return request, {}
-    return replace(request, messages=tuple(one for one in messages if one.parts), tools=tools), editor.changed
+    return replace(
+        request, messages=tuple(message for message in messages if message.parts), tools=tools
+    ), editor.changed
 
 
 class _Editor:
@@ -176,7 +178,7 @@ class _Editor:
             own = text[span.start : span.end].strip()
             texts.setdefault(instruction_id(SYSTEM, own, self._facts), own)
         pairs = [pair for pair in self._change.swapped if pair[0] in texts and pair[1] in texts]
-        return {one: texts[other] for pair in pairs for one, other in (pair, pair[::-1])}
+        return {id_: texts[other] for pair in pairs for id_, other in (pair, pair[::-1])}
 
     def _whole(self, place: str, text: str) -> str | None:
         """The new text of an instruction; None if it stays."""
@@ -190,15 +192,15 @@ class _Editor:
         self.changed[instruction] = text
         return new
 
-    def _new(self, one: str, text: str) -> str | None:
-        if one in self._change.without:
+    def _new(self, id_: str, text: str) -> str | None:
+        if id_ in self._change.without:
             return ""
-        if one in self._change.negated:
+        if id_ in self._change.negated:
             return negated(text)
-        if one in self._change.shortened:
+        if id_ in self._change.shortened:
             short = shortened(text)
             return short if short != text else None
-        return self._change.replacements.get(one, self._moved.get(one))
+        return self._change.replacements.get(id_, self._moved.get(id_))
 
     def tool(self, tool: Tool) -> Tool:
         """The tool with changed descriptions."""

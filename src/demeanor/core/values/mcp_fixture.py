@@ -130,7 +130,9 @@ class Fixture:
                 raise ValueError(f"{name!r} can't be a tool's name: use letters, digits, - and _")
             if not tool.replies:
                 raise ValueError(f"{name}: has no replies, so that every call would be void")
-            kinds = [one for one in tool.schema.values() if isinstance(one, str)] if "type" not in tool.schema else []
+            kinds = (
+                [value for value in tool.schema.values() if isinstance(value, str)] if "type" not in tool.schema else []
+            )
             if unknown := [kind for kind in kinds if kind not in _TYPES]:
                 raise ValueError(f"{name}: unknown type {unknown[0]!r} in its schema; known: {', '.join(_TYPES)}")
 
@@ -204,10 +206,10 @@ class McpCall:
         return f"{self.server}.{self.tool}"
 
 
-def _matches(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, str) and isinstance(value, str):
-        return matches_whole(value, wanted)
-    return bool(value == wanted)
+def _matches(value: Any, pattern: Any) -> bool:
+    if isinstance(pattern, str) and isinstance(value, str):
+        return matches_whole(value, pattern)
+    return bool(value == pattern)
 
 
 def shown_arguments(arguments: Mapping[str, Any]) -> str:

@@ -72,8 +72,8 @@ class RunInfo:
     @property
     def lost(self) -> tuple[str, ...]:
         """What is missing of its shards, in a sentence each. While trials are missing, it is not accepted."""
-        found = self.arguments.get("lost")
-        return tuple(one_line(str(part)) for part in found) if isinstance(found, list | tuple) else ()
+        lost = self.arguments.get("lost")
+        return tuple(one_line(str(part)) for part in lost) if isinstance(lost, list | tuple) else ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -70,7 +70,7 @@ class Steering:
         return due
 
 
-def steered_event(one: Mapping[str, Any], turn: int, delivery: str) -> dict[str, Any]:
+def steered_event(steer: Mapping[str, Any], turn: int, delivery: str) -> dict[str, Any]:
     """The event for a message that was given, in its JSON form."""
-    event = {"type": "steered", "turn": turn, "text": one.get("say", ""), "after": one.get("after", ANY_CALL)}
+    event = {"type": "steered", "turn": turn, "text": steer.get("say", ""), "after": steer.get("after", ANY_CALL)}
     return {**event, "delivery": delivery}

@@ -21,8 +21,8 @@ def confirm_rejection(answer: GateAnswer, trials: int) -> GateAnswer:
     if False in fresh:
         return replace(answer, decision=replace(answer.decision, reason=f"{reason}; confirmed by a fresh trial"))
     if len(fresh) == trials:
-        found = decide(cell, rule, "accept", f"{reason}; not confirmed: {all_of(trials, 'fresh trial')} passed")
+        decision = decide(cell, rule, "accept", f"{reason}; not confirmed: {all_of(trials, 'fresh trial')} passed")
     else:
         waiting = f"{reason}; to be confirmed by {count(trials, 'fresh trial')}"
-        found = ask_for(cell, rule, trials - len(fresh), waiting)
-    return replace(found, rates=answer.rates)
+        decision = ask_for(cell, rule, trials - len(fresh), waiting)
+    return replace(decision, rates=answer.rates)

@@ -28,21 +28,21 @@ def applied_rates(
     answers: Sequence[GateAnswer], *, effort: Effort, confirm: int = 0, correlation: float = 0.0
 ) -> tuple[ErrorRates, ...]:
     """The error rates for the cells' own histories: one entry per rule and group of cells with the same plan."""
-    found = []
-    if any(one.cell.policy is Policy.ALWAYS_PASSES for one in answers):
-        found.append(always.error_rates(correlation=correlation, confirm=confirm))
-    found += _plans(answers, effort, confirm, correlation)
-    if any(one.decision.rule == check_in.NAME for one in answers):
-        found.append(check_in.error_rates(correlation=correlation, confirm=confirm))
-    return tuple(_stated(one, confirm, correlation) for one in found)
+    rates = []
+    if any(answer.cell.policy is Policy.ALWAYS_PASSES for answer in answers):
+        rates.append(always.error_rates(correlation=correlation, confirm=confirm))
+    rates += _plans(answers, effort, confirm, correlation)
+    if any(answer.decision.rule == check_in.NAME for answer in answers):
+        rates.append(check_in.error_rates(correlation=correlation, confirm=confirm))
+    return tuple(_stated(rates_of_cell, confirm, correlation) for rates_of_cell in rates)
 
 
-def _stated(found: ErrorRates, confirm: int, correlation: float) -> ErrorRates:
+def _stated(rates: ErrorRates, confirm: int, correlation: float) -> ErrorRates:
     """With what was assumed."""
-    about, setting = found.about, f"{found.setting}, {assumption(correlation)}"
+    about, setting = rates.about, f"{rates.setting}, {assumption(correlation)}"
     if confirm:
         about = f"{about}; a rejection is confirmed by a failure among {count(confirm, 'fresh trial')}"
-    return replace(found, about=about, setting=setting)
+    return replace(rates, about=about, setting=setting)
 
 
 def assumption(correlation: float) -> str:
@@ -61,7 +61,7 @@ def gate_suite(
     by the cell's own nights.
     """
     rules = (always.NAME, check_in.NAME, optimal.NAME)
-    judged = [one for one in answers if one.decision.rule in rules]
+    judged = [answer for answer in answers if answer.decision.rule in rules]
     if not judged:
         return None
     beliefs = _beliefs(judged, correlation)
@@ -81,13 +81,13 @@ def _beliefs(answers: Sequence[GateAnswer], correlation: float) -> list[tuple[Pr
     """What is known of the rate of each cell; between the same if the suite fails as rarely, or as often, as its trials
     leave open."""
     alike: dict[Policy, list[GateCell]] = {}
-    for one in answers:
-        alike.setdefault(one.cell.policy, []).append(one.cell)
+    for answer in answers:
+        alike.setdefault(answer.cell.policy, []).append(answer.cell)
     priors = {policy: _prior(cells, correlation) for policy, cells in alike.items()}
     beliefs = []
-    for one in answers:
-        prior, (fewer, more) = priors[one.cell.policy]
-        belief = prior.after(*optimal.history(one.cell, correlation))
+    for answer in answers:
+        prior, (fewer, more) = priors[answer.cell.policy]
+        belief = prior.after(*optimal.history(answer.cell, correlation))
         beliefs.append((_scaled(belief, fewer), belief, _scaled(belief, more)))
     return beliefs
 
@@ -118,8 +118,8 @@ def _fails_open(counts: Sequence[tuple[float, float]], prior: Prior) -> tuple[fl
     """The shares of the mean failure rate that these counts (passed, judged) leave open: below and above 1."""
     alike = 1 / (prior.a + prior.b + 1)
     worth = [effective(judged, alike) for _, judged in counts]
-    judged = fsum(n * one for (_, n), one in zip(counts, worth, strict=True))
-    failed = fsum((n - passed) * one for (passed, n), one in zip(counts, worth, strict=True))
+    judged = fsum(n * value for (_, n), value in zip(counts, worth, strict=True))
+    failed = fsum((n - passed) * value for (passed, n), value in zip(counts, worth, strict=True))
     low, high = jeffreys(failed, judged, level=_LEVEL)
     rate = 1 - prior.mean
     return min(1.0, low / rate), max(1.0, high / rate)
@@ -166,9 +166,9 @@ def _odds(answer: GateAnswer, belief: Prior, effort: Effort, confirm: int, corre
 def _plans(answers: Sequence[GateAnswer], effort: Effort, confirm: int, correlation: float) -> list[ErrorRates]:
     """The error rates of the cells' own plans; the most frequent plans first."""
     groups = Counter(
-        cell_rates(*optimal.history(one.cell, correlation), effort, correlation, confirm=confirm)
-        for one in answers
-        if one.decision.rule == optimal.NAME
+        cell_rates(*optimal.history(answer.cell, correlation), effort, correlation, confirm=confirm)
+        for answer in answers
+        if answer.decision.rule == optimal.NAME
     )
     left_out = sum(cells for _, cells in groups.most_common()[_MAX_GROUPS:])
     more = (f"{count(left_out, 'cell')} with other plans: see `rates` in gate.json",) if left_out else ()

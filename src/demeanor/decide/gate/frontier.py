@@ -66,7 +66,7 @@ def healthy_rates(passed: float, failed: float) -> tuple[Weighted, ...]:
     prior = [(EXPECTED, 1 - others), *((rate, others / len(_OTHERS)) for rate in _OTHERS)]
     logs = [log(weight) + passed * log(rate) + failed * log(1 - rate) for rate, weight in prior]
     highest = max(logs)
-    weights = [exp(one - highest) for one in logs]
+    weights = [exp(value - highest) for value in logs]
     total = fsum(weights)
     return tuple(
         Weighted(rate=rate, weight=weight / total) for (rate, _), weight in zip(prior, weights, strict=True) if weight
@@ -86,9 +86,13 @@ def plan_after(passed: float, failed: float, effort: Effort, correlation: float 
     A false alarm costs as much as the effort says, or more where a plan would have too many: with a low rate, a short
     history, or correlated trials. Then it still does not accept what the history makes surprising.
     """
-    healthy = [one for one in healthy_rates(passed, failed) if one.weight > _NEGLIGIBLE]
+    healthy = [weighted for weighted in healthy_rates(passed, failed) if weighted.weight > _NEGLIGIBLE]
     drops = ((SMALL_DROP, effort.small_drop), (LARGE_DROP, effort.large_drop))
-    dropped = [Weighted(rate=one.rate * left, weight=one.weight * price) for left, price in drops for one in healthy]
+    dropped = [
+        Weighted(rate=weighted.rate * left, weight=weighted.weight * price)
+        for left, price in drops
+        for weighted in healthy
+    ]
     trials = passed + failed + _PSEUDO_TRIALS
     rate, unknown = (passed + EXPECTED * _PSEUDO_TRIALS) / trials, 1 / (trials + 1)
     price, alike = effort.false_alarm, combined(correlation, unknown)
@@ -141,9 +145,9 @@ def operating(stop: Stop, rate: float, *, cap: int, correlation: float = 0.0, co
 
     With `confirm`, one of so many fresh trials must fail too. The trials have this correlation.
     """
-    found = operate(stop, rate, cap=cap, correlation=correlation)
-    rejected, trials = found.chance("reject"), found.trials
-    for (passed, failed), chance in found.ends.items() if confirm else ():
+    operation = operate(stop, rate, cap=cap, correlation=correlation)
+    rejected, trials = operation.chance("reject"), operation.trials
+    for (passed, failed), chance in operation.ends.items() if confirm else ():
         if stop(passed, failed) == "reject":
             left = chance
             for fresh in range(passed, passed + confirm):
@@ -164,14 +168,14 @@ def average_rates(
     ]
     rows = []
     for rate in rates:
-        found = [
+        operations = [
             (weight, operate(plan.stop, rate, cap=plan.cap, correlation=correlation)) for weight, plan in histories
         ]
         rows.append(
             Operating(
                 rate=rate,
-                chance=fsum(weight * one.chance("reject") for weight, one in found),
-                trials=fsum(weight * one.trials for weight, one in found),
+                chance=fsum(weight * operation.chance("reject") for weight, operation in operations),
+                trials=fsum(weight * operation.trials for weight, operation in operations),
             )
         )
     return tuple(rows)

@@ -37,11 +37,11 @@ def judge(cell: GateCell, *, effort: Effort = STANDARD, correlation: float = 0.0
     if answer is None:
         passed, judged = sum(cell.outcomes), len(cell.outcomes)
         doubt = plan.doubts[passed, judged - passed]
-        found = ask_for(cell, NAME, plan.fewest(passed, judged - passed), _score(cell, judged, past), doubt=doubt)
+        decision = ask_for(cell, NAME, plan.fewest(passed, judged - passed), _score(cell, judged, past), doubt=doubt)
     else:
-        found = decide(cell, NAME, answer, _score(cell, used, past))
+        decision = decide(cell, NAME, answer, _score(cell, used, past))
     rates = cell_rates(*past, effort, correlation)
-    return replace(found, used=used if answer == "reject" else None, rates=rates)
+    return replace(decision, used=used if answer == "reject" else None, rates=rates)
 
 
 def second_looks(
@@ -49,14 +49,14 @@ def second_looks(
 ) -> list[GateAnswer]:
     """The answers; a cell that its own plan accepts is looked at again if another subject of its eval is rejected."""
     rejected: dict[str, str] = {}
-    for one in answers:
-        if one.decision.answer == "reject":
-            rejected.setdefault(one.cell.eval, one.cell.subject)
+    for answer in answers:
+        if answer.decision.answer == "reject":
+            rejected.setdefault(answer.cell.eval, answer.cell.subject)
     return [
-        _second_look(one, rejected[one.cell.eval], effort, correlation)
-        if one.decision.answer == "accept" and one.decision.rule == NAME and one.cell.eval in rejected
-        else one
-        for one in answers
+        _second_look(answer, rejected[answer.cell.eval], effort, correlation)
+        if answer.decision.answer == "accept" and answer.decision.rule == NAME and answer.cell.eval in rejected
+        else answer
+        for answer in answers
     ]
 
 
@@ -81,11 +81,11 @@ def _second_look(answer: GateAnswer, rejected: str, effort: Effort, correlation:
 def _score(cell: GateCell, used: int, counted: tuple[float, float]) -> str:
     past = cell.past
     if past is None or not past.judged:
-        known = "without a history"
+        text = "without a history"
     else:
         mixed = f" (with {len(past.fingerprints)} different fingerprints)" if past.mixed else ""
-        known = f"after {past.passed} of {past.judged} in {count(past.nights, 'night')}{mixed}"
-    return f"{sum(cell.outcomes[:used])} of {used} passed, {percent(expected_rate(*counted))} expected {known}"
+        text = f"after {past.passed} of {past.judged} in {count(past.nights, 'night')}{mixed}"
+    return f"{sum(cell.outcomes[:used])} of {used} passed, {percent(expected_rate(*counted))} expected {text}"
 
 
 def history(cell: GateCell, correlation: float = 0.0) -> tuple[float, float]:

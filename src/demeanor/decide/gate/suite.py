@@ -84,41 +84,41 @@ class GateSuite:
     def sentences(self) -> tuple[str, ...]:
         """For reports: the rates, and a proposal if healthy changes are blocked too often."""
         now, proposed = self.now, self.proposed
-        found = [
+        sentences = [
             f"With {count(now.cells, 'cell')} at the rates of their nights, this gate blocks a healthy change in "
             f"{share(now.blocks)} of cases{_detects(now)}"
         ]
         if proposed is not None and now.blocks > TOO_OFTEN:
             more = f"{proposed.trials - now.trials:.1f}"
-            found.append(
+            sentences.append(
                 f"Set `confirm = {proposed.confirm}` in [gate] to block a healthy change in {share(proposed.blocks)} "
                 f"of cases, for {more}" + f" more trials per gate{_detects(proposed)}"
             )
-        return tuple(found)
+        return tuple(sentences)
 
 
-def _detects(found: SuiteRates) -> str:
-    if found.small_drop is None or found.large_drop is None:
+def _detects(rates: SuiteRates) -> str:
+    if rates.small_drop is None or rates.large_drop is None:
         return ""
     return (
-        f"; it detects a drop of one cell by a sixth (95 to 80 %) with probability {share(found.small_drop)}, "
-        f"by almost a half (95 to 50 %) with {share(found.large_drop)}"
+        f"; it detects a drop of one cell by a sixth (95 to 80 %) with probability {share(rates.small_drop)}, "
+        f"by almost a half (95 to 50 %) with {share(rates.large_drop)}"
     )
 
 
 def suite_rates(odds: Sequence[CellOdds], *, confirm: int = 0) -> SuiteRates:
     """The error rates of all cells together. Cells are independent: sharing evidence never rejects a first cell."""
     return SuiteRates(
-        cells=sum(one.cells for one in odds),
+        cells=sum(group.cells for group in odds),
         confirm=confirm,
-        blocks=1 - exp(fsum(one.cells * log1p(-min(one.healthy.chance, 1 - 1e-12)) for one in odds)),
-        small_drop=_mean([(one.cells, one.small_drop) for one in odds]),
-        large_drop=_mean([(one.cells, one.large_drop) for one in odds]),
-        trials=fsum(one.cells * (one.healthy.trials or 0.0) for one in odds),
+        blocks=1 - exp(fsum(group.cells * log1p(-min(group.healthy.chance, 1 - 1e-12)) for group in odds)),
+        small_drop=_mean([(group.cells, group.small_drop) for group in odds]),
+        large_drop=_mean([(group.cells, group.large_drop) for group in odds]),
+        trials=fsum(group.cells * (group.healthy.trials or 0.0) for group in odds),
     )
 
 
 def _mean(rows: Sequence[tuple[int, Operating | None]]) -> float | None:
-    known = [(cells, row.chance) for cells, row in rows if row is not None]
-    total = sum(cells for cells, _ in known)
-    return fsum(cells * chance for cells, chance in known) / total if total else None
+    chances = [(cells, row.chance) for cells, row in rows if row is not None]
+    total = sum(cells for cells, _ in chances)
+    return fsum(cells * chance for cells, chance in chances) / total if total else None

@@ -33,31 +33,31 @@ def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjec
     """Promote a USUALLY_PASSES eval if both rules would."""
     latest = nights[-NIGHTS:]
     streak = classic.judge_promotion(name, cells, latest, subjects)
-    found = incubation(cells, latest, subjects, Policy.USUALLY_PASSES)
-    tests = {subject: sprt.subject_test(found, subject, final=False) for subject in subjects}
-    open_tests = {subject: one for subject, one in tests.items() if one.answer != "good"}
-    missing = [f"{subject}: {one.needed} more passes in a row, {one.score}" for subject, one in open_tests.items()]
-    trials = found.trials(found.counting)
-    further = max((math.ceil(one.needed / (trials or TRIALS)) for one in open_tests.values()), default=0)
+    state = incubation(cells, latest, subjects, Policy.USUALLY_PASSES)
+    tests = {subject: sprt.subject_test(state, subject, final=False) for subject in subjects}
+    open_tests = {subject: test for subject, test in tests.items() if test.answer != "good"}
+    missing = [f"{subject}: {test.needed} more passes in a row, {test.score}" for subject, test in open_tests.items()]
+    trials = state.trials(state.counting)
+    further = max((math.ceil(test.needed / (trials or TRIALS)) for test in open_tests.values()), default=0)
     return Candidate(
         eval=name,
         rule=NAME,
         answer="wait" if missing else streak.answer,
-        reason=f"{streak.reason}; " + ("; ".join(f"{subject}: {one.score}" for subject, one in tests.items())),
+        reason=f"{streak.reason}; " + ("; ".join(f"{subject}: {test.score}" for subject, test in tests.items())),
         missing=(*streak.missing, *missing),
         distance=max(streak.distance, further),
         nights=streak.nights,
-        counts={subject: (one.passed, one.passed + one.failed) for subject, one in tests.items()},
+        counts={subject: (test.passed, test.passed + test.failed) for subject, test in tests.items()},
         trials=trials,
-        changes=found.changes(found.counting),
+        changes=state.changes(state.counting),
     )
 
 
 def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: int = TRIALS) -> ErrorRates:
     """How often an eval with one subject is promoted within 30 nights, given its true rate, and how long that takes."""
     times = {rate: waiting(rate, trials) for rate in rates}
-    later = ", ".join(f"{share(one.within(60))} at {percent(rate)}" for rate, one in times.items() if rate >= 0.9)
-    soon = ", ".join(f"{one.mean:.3g} at {percent(rate)}" for rate, one in times.items() if rate >= 0.95)
+    later = ", ".join(f"{share(time.within(60))} at {percent(rate)}" for rate, time in times.items() if rate >= 0.9)
+    soon = ", ".join(f"{time.mean:.3g} at {percent(rate)}" for rate, time in times.items() if rate >= 0.95)
     bound = "" if subjects == 1 else f"; an eval with {count(subjects, 'subject')} at most as often"
     return ErrorRates(
         rule=NAME,
@@ -67,7 +67,7 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: in
             "every subject good"
         ),
         setting=f"{count(trials, 'trial')} a night, one subject, applied every night for 30 nights{bound}",
-        rows=tuple(Operating(rate=rate, chance=one.within(30)) for rate, one in times.items()),
+        rows=tuple(Operating(rate=rate, chance=time.within(30)) for rate, time in times.items()),
         notes=(f"promoted within 60 nights: {later}", f"mean number of nights until the promotion: {soon}"),
     )
 

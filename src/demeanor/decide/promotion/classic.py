@@ -40,9 +40,9 @@ def judge_promotion(
     name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
 ) -> Candidate:
     """Promote a USUALLY_PASSES eval whose last seven nights were perfect, after ten nights of incubation."""
-    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, least=WINDOW, complete=INCUBATION)
-    window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
-    missing = _missing(found, window)
+    state = incubation(cells, nights, subjects, Policy.USUALLY_PASSES, least=WINDOW, complete=INCUBATION)
+    window, latest = state.nights[-WINDOW:], tuple(nights[-WINDOW:])
+    missing = _missing(state, window)
     perfect = sum(night.perfect for night in window)
     return Candidate(
         eval=name,
@@ -50,21 +50,21 @@ def judge_promotion(
         answer="wait" if missing else "promote",
         reason=(
             f"{perfect} of the last {WINDOW} nights perfect on {all_of(len(subjects), 'subject')}, "
-            f"{min(found.complete, INCUBATION)} of {INCUBATION} nights of incubation"
+            f"{min(state.complete, INCUBATION)} of {INCUBATION} nights of incubation"
         ),
         missing=missing,
-        distance=max(0, INCUBATION - found.complete, WINDOW - found.streak) if missing else 0,
+        distance=max(0, INCUBATION - state.complete, WINDOW - state.streak) if missing else 0,
         nights=window,
-        counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, latest)]},
-        trials=found.trials(latest),
-        changes=found.changes(latest),
+        counts={s: (p, p + f) for s in subjects for p, f in [state.counts(s, latest)]},
+        trials=state.trials(latest),
+        changes=state.changes(latest),
     )
 
 
-def _missing(found: Incubation, window: Sequence[CandidateNight]) -> tuple[str, ...]:
+def _missing(progress: Incubation, window: Sequence[CandidateNight]) -> tuple[str, ...]:
     missing = []
-    if found.complete < INCUBATION:
-        missing.append(f"{found.complete} of {INCUBATION} nights in which every enabled subject was judged")
+    if progress.complete < INCUBATION:
+        missing.append(f"{progress.complete} of {INCUBATION} nights in which every enabled subject was judged")
     if len(window) < WINDOW:
         missing.append(f"{len(window)} of {WINDOW} nights were run")
     if not all(night.states for night in window):
@@ -116,25 +116,25 @@ def judge_demotion(
     name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]
 ) -> Candidate:
     """Demote an ALWAYS_PASSES eval that failed in the last seven nights."""
-    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW)
-    window, latest = found.nights[-WINDOW:], tuple(nights[-WINDOW:])
+    state = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES, least=WINDOW)
+    window, latest = state.nights[-WINDOW:], tuple(nights[-WINDOW:])
     failures = []
     for night in window:
         failed = [subject for subject, state in night.states.items() if state == "fail"]
         if failed:
             failures.append(f"{night.run}: failed on {', '.join(failed)}")
-    known = sum(night.complete for night in window)
-    answer: Answer = "keep" if known else "wait"
+    complete = sum(night.complete for night in window)
+    answer: Answer = "keep" if complete else "wait"
     return Candidate(
         eval=name,
         rule=NAME,
         answer="demote" if failures else answer,
-        reason=f"{len(failures)} of the last {WINDOW} nights with a failure, {known} with all subjects judged",
+        reason=f"{len(failures)} of the last {WINDOW} nights with a failure, {complete} with all subjects judged",
         missing=tuple(failures),
         nights=window,
-        counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, latest)]},
-        trials=found.trials(latest),
-        changes=found.changes(latest),
+        counts={s: (p, p + f) for s in subjects for p, f in [state.counts(s, latest)]},
+        trials=state.trials(latest),
+        changes=state.changes(latest),
     )
 
 

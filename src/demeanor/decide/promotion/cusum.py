@@ -36,12 +36,12 @@ def judge(
     correlation: float = 0.0,
 ) -> Candidate:
     """Demote if the chart of any enabled subject raised an alarm since the eval was promoted."""
-    found = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES)
+    state = incubation(cells, nights, subjects, Policy.ALWAYS_PASSES)
     cusum, alarms, judged = _chart(correlation), [], 0
     for subject in subjects:
         total, began = 0, ""
-        for run in found.counting:
-            passed, failed = found.counts(subject, [run])
+        for run in state.counting:
+            passed, failed = state.counts(subject, [run])
             judged += passed + failed
             began = run[1] if total == 0 else began
             total = cusum.add(total, passed, failed)
@@ -54,13 +54,13 @@ def judge(
         rule=NAME,
         answer="demote" if alarms else answer,
         reason=(
-            f"{len(alarms)} of {count(len(subjects), 'subject')} with an alarm in {count(len(found.counting), 'night')}"
+            f"{len(alarms)} of {count(len(subjects), 'subject')} with an alarm in {count(len(state.counting), 'night')}"
         ),
         missing=tuple(alarms),
-        nights=found.nights,
-        counts={s: (p, p + f) for s in subjects for p, f in [found.counts(s, found.counting)]},
-        trials=found.trials(found.counting),
-        changes=found.changes(found.counting),
+        nights=state.nights,
+        counts={s: (p, p + f) for s in subjects for p, f in [state.counts(s, state.counting)]},
+        trials=state.trials(state.counting),
+        changes=state.changes(state.counting),
     )
 
 

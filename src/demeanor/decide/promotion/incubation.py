@@ -56,10 +56,10 @@ class Incubation:
 
     def changes(self, runs: Sequence[RunId]) -> tuple[RunDiff, ...]:
         """What changed between these nights."""
-        found: list[RunDiff] = []
+        diffs: list[RunDiff] = []
         for by_run in self.cells.values():
-            found += changes([cell for run in runs for cell in by_run.get(run[1], ()) if cell.judged])
-        return tuple(sorted(found, key=lambda change: (change.started, change.subject)))
+            diffs += changes([cell for run in runs for cell in by_run.get(run[1], ()) if cell.judged])
+        return tuple(sorted(diffs, key=lambda change: (change.started, change.subject)))
 
 
 def incubation(
@@ -84,9 +84,9 @@ def incubation(
     for run in reversed(nights):
         if least is not None and len(considered) >= least and (complete <= 0 or not unchanged):
             break
-        found = {subject: by_subject[subject].get(run[1], ()) for subject in subjects}
-        unchanged = unchanged and version.matches([cell for those in found.values() for cell in those])
-        states = {subject: _state(those) if unchanged else "before" for subject, those in found.items()}
+        runs_of = {subject: by_subject[subject].get(run[1], ()) for subject in subjects}
+        unchanged = unchanged and version.matches([cell for those in runs_of.values() for cell in those])
+        states = {subject: _state(those) if unchanged else "before" for subject, those in runs_of.items()}
         night = CandidateNight(run=run[1], started=run[0], states=states)
         if unchanged:
             counting.append(run)

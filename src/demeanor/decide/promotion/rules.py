@@ -136,19 +136,33 @@ def _judge(
     rule: PolicyRule,
     nights: Sequence[RunId] | None,
 ) -> tuple[Candidate, ...]:
-    known = list(cells)
-    runs = list(nights) if nights is not None else nights_of(known)
-    evals = by_eval(known)
-    judge = rule.judge if rule.correlated is None else rule.correlated(correlation_of(known).value)
-    found = [judge(name, evals.get(name, {}), runs, subjects) for name, subjects in enabled.items()]
-    return tuple(sorted(found, key=lambda one: (_ORDER[one.answer], one.distance, len(one.missing), one.eval)))
+    all_cells = list(cells)
+    runs = list(nights) if nights is not None else nights_of(all_cells)
+    evals = by_eval(all_cells)
+    judge = rule.judge if rule.correlated is None else rule.correlated(correlation_of(all_cells).value)
+    candidates = [judge(name, evals.get(name, {}), runs, subjects) for name, subjects in enabled.items()]
+    return tuple(
+        sorted(
+            candidates,
+            key=lambda candidate: (
+                _ORDER[candidate.answer],
+                candidate.distance,
+                len(candidate.missing),
+                candidate.eval,
+            ),
+        )
+    )
 
 
 def near_promotion(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """The evals that are ready, then those that need only a few further nights."""
     ready = {"promote": 0, "wait": _NEAR}
-    found = [one for one in candidates if one.answer in ready and one.distance <= ready[one.answer]]
-    return tuple(sorted(found, key=lambda one: (one.answer, one.distance))[:_MOST_NEAR])
+    ready_candidates = [
+        candidate
+        for candidate in candidates
+        if candidate.answer in ready and candidate.distance <= ready[candidate.answer]
+    ]
+    return tuple(sorted(ready_candidates, key=lambda candidate: (candidate.answer, candidate.distance))[:_MOST_NEAR])
 
 
 def flapping(promotion: PolicyRule, demotion: PolicyRule, rate: float, trials: int) -> float | None:
@@ -162,7 +176,7 @@ def flapping(promotion: PolicyRule, demotion: PolicyRule, rate: float, trials: i
 def policy_rule(action: Literal["promote", "demote"], name: str) -> PolicyRule:
     """The rule of this name."""
     rules = PROMOTE if action == "promote" else DEMOTE
-    found = rules.get(name)
-    if found is None:
+    rule = rules.get(name)
+    if rule is None:
         raise UnknownName("promotion rule" if action == "promote" else "demotion rule", name, rules)
-    return found
+    return rule

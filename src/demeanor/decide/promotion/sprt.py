@@ -49,28 +49,28 @@ class TestState:
 
 def judge(name: str, cells: Mapping[str, ByRun], nights: Sequence[RunId], subjects: Sequence[str]) -> Candidate:
     """Decide on one eval."""
-    found = incubation(cells, nights, subjects, Policy.USUALLY_PASSES)
-    tests = {subject: subject_test(found, subject) for subject in subjects}
-    bad = [subject for subject, one in tests.items() if one.answer == "bad"]
-    waiting = {subject: one for subject, one in tests.items() if one.answer == "open" and not bad}
+    state = incubation(cells, nights, subjects, Policy.USUALLY_PASSES)
+    tests = {subject: subject_test(state, subject) for subject in subjects}
+    bad = [subject for subject, test in tests.items() if test.answer == "bad"]
+    waiting = {subject: test for subject, test in tests.items() if test.answer == "open" and not bad}
     final = "this is final until the eval or the model changes"
     missing = [f"{subject}: not good, {tests[subject].score}; {final}" for subject in bad]
-    missing += [f"{subject}: {one.needed} more passes in a row, {one.score}" for subject, one in waiting.items()]
+    missing += [f"{subject}: {test.needed} more passes in a row, {test.score}" for subject, test in waiting.items()]
     missing += [] if subjects else ["no subject is enabled for it"]
-    passes = max((one.needed for one in waiting.values()), default=0)
-    trials = found.trials(found.counting)
+    passes = max((test.needed for test in waiting.values()), default=0)
+    trials = state.trials(state.counting)
     answer: Answer = "wait" if missing else "promote"
     return Candidate(
         eval=name,
         rule=NAME,
         answer="refuse" if bad else answer,
-        reason="; ".join(f"{subject} {one.answer} ({one.score})" for subject, one in tests.items()) or missing[0],
+        reason="; ".join(f"{subject} {test.answer} ({test.score})" for subject, test in tests.items()) or missing[0],
         missing=tuple(missing),
         distance=math.ceil(passes / (trials or TRIALS)),
-        nights=found.nights,
-        counts={subject: (one.passed, one.passed + one.failed) for subject, one in tests.items()},
+        nights=state.nights,
+        counts={subject: (test.passed, test.passed + test.failed) for subject, test in tests.items()},
         trials=trials,
-        changes=found.changes(found.counting),
+        changes=state.changes(state.counting),
     )
 
 
@@ -79,7 +79,7 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: in
     good, bad = (_nights(rate, trials) for rate in (TEST.good, TEST.bad))
     refused = 1 - ending([good] * subjects).promoted
     wrong = ending([*[good] * (subjects - 1), bad]).promoted
-    found = [(rate, ending([_nights(rate, trials)] * subjects)) for rate in rates]
+    endings = [(rate, ending([_nights(rate, trials)] * subjects)) for rate in rates]
     return ErrorRates(
         rule=NAME,
         action="promote",
@@ -90,7 +90,8 @@ def error_rates(rates: Sequence[float] = RATES, *, subjects: int = 1, trials: in
         ),
         setting=f"{count(trials, 'trial')} a night, {count(subjects, 'subject')}, applied every night",
         rows=tuple(
-            Operating(rate=rate, chance=one.promoted, trials=one.nights * trials * subjects) for rate, one in found
+            Operating(rate=rate, chance=outcome.promoted, trials=outcome.nights * trials * subjects)
+            for rate, outcome in endings
         ),
         notes=(f"{TEST.passes_needed()} passes without a failure are enough, and the answer is final",),
     )

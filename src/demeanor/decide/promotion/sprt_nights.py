@@ -52,9 +52,9 @@ def ending(subjects: Sequence[Sequence[SubjectNight]]) -> Ending:
     """How an eval ends whose subjects have these nights."""
     promoted, nights = 0.0, 1.0
     for night in zip(*subjects, strict=True):
-        all_proven = prod(one.proven for one in night)
-        promoted += all_proven - prod(one.before for one in night)
-        nights += prod(one.alive for one in night) - all_proven
+        all_proven = prod(subject_night.proven for subject_night in night)
+        promoted += all_proven - prod(subject_night.before for subject_night in night)
+        nights += prod(subject_night.alive for subject_night in night) - all_proven
     return Ending(promoted=promoted, nights=nights)
 
 
@@ -63,7 +63,7 @@ def subject_nights(step: Step, rate: float, *, trials: int, nights: int) -> tupl
     """A subject with this true rate, night by night."""
     outcomes = list(enumerate(table(trials, rate)))
     states: dict[_State, float] = {(False, 0, 0): 1.0}
-    found = []
+    by_night = []
     for _ in range(nights):
         after: dict[_State, float] = {}
         before = 0.0
@@ -75,5 +75,5 @@ def subject_nights(step: Step, rate: float, *, trials: int, nights: int) -> tupl
                     before += chance * share if proven else 0.0
         states = after
         proven_now = fsum(chance for (proven, _, _), chance in states.items() if proven)
-        found.append(SubjectNight(alive=fsum(states.values()), proven=proven_now, before=before))
-    return tuple(found)
+        by_night.append(SubjectNight(alive=fsum(states.values()), proven=proven_now, before=before))
+    return tuple(by_night)

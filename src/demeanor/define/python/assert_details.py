@@ -66,13 +66,13 @@ def _explain(op: str, left: object, right: object) -> str | None:
             return None  # only the secrets differ
         left, right = clean
     try:
-        found = pytest_assertrepr_compare(config=_settings(), op=op, left=left, right=right)
+        explained = pytest_assertrepr_compare(config=_settings(), op=op, left=left, right=right)
     except Exception:  # noqa: BLE001 - an error in the explanation must not hide the failure
         return None
-    if not found:
+    if not explained:
         return None
-    left_out = len(found) - _MOST_LINES
-    lines = found if left_out <= 0 else [*found[:_MOST_LINES], f"… {count(left_out, 'line')} left out"]
+    left_out = len(explained) - _MOST_LINES
+    lines = explained if left_out <= 0 else [*explained[:_MOST_LINES], f"… {count(left_out, 'line')} left out"]
     return "\n~".join(line.replace("\n", "\\n") for line in lines).replace("%", "%%")
 
 

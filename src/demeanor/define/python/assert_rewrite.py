@@ -110,8 +110,8 @@ def _name(path: Path, source: bytes) -> str:
     """The cache key: it changes with the file, its name, Python, pytest and Demeanor."""
     pytest = importlib.util.find_spec("_pytest")
     rewriter = Path(pytest.origin if pytest and pytest.origin else "").parent / "assertion" / "rewrite.py"
-    found = rewriter.stat()
-    makers = f"{rewriter} {found.st_size} {found.st_mtime_ns} {__version__} {path}"
+    status = rewriter.stat()
+    makers = f"{rewriter} {status.st_size} {status.st_mtime_ns} {__version__} {path}"
     return sha256(b"\0".join([importlib.util.MAGIC_NUMBER, os.fsencode(makers), source])).hexdigest()
 
 
@@ -136,5 +136,5 @@ def _write_cache(place: Path, code: CodeType) -> None:
         write_atomically(place, sha256(packed).digest() + packed)
         cached = list(place.parent.iterdir())
         if len(cached) > _MAX_CACHED:
-            for old in sorted(cached, key=lambda one: one.stat().st_mtime)[: _MAX_CACHED // 2]:
+            for old in sorted(cached, key=lambda path: path.stat().st_mtime)[: _MAX_CACHED // 2]:
                 old.unlink(missing_ok=True)

@@ -81,31 +81,31 @@ def eval_test(
     turns). `files` are the workspace's initial files: a mapping of path to content, or a template folder next to the
     eval's file. docs/eval-keys.md describes every argument.
     """
-    given = dict(locals())
-    del given["policy"]
+    fields = dict(locals())
+    del fields["policy"]
     if callable(policy) and not isinstance(policy, Policy):
         _reject_bare(policy)
 
-    return lambda check: _make_evals(check, policy, given)
+    return lambda check: _make_evals(check, policy, fields)
 
 
-def _make_evals(check: CheckFunction, policy: Policy, given: Mapping[str, Any]) -> Eval | tuple[Eval, ...]:
+def _make_evals(check: CheckFunction, policy: Policy, fields: Mapping[str, Any]) -> Eval | tuple[Eval, ...]:
     source = _source_of(check)
-    given = {key: value for key, value in given.items() if value is not None}
-    table = Table(given, where=f"{source.path}:{source.line}")
+    fields = {key: value for key, value in fields.items() if value is not None}
+    table = Table(fields, where=f"{source.path}:{source.line}")
     cases = parametrized_cases(check, table)
-    if "cases" in given:
+    if "cases" in fields:
         if cases:
             table.fail("cases", "both cases and pytest.mark.parametrize are given", "use one of them")
-        cases = read_cases(given["cases"], table, "cases", source.path.parent)
+        cases = read_cases(fields["cases"], table, "cases", source.path.parent)
     if not cases:
-        return _make_eval(check, policy, given, source, None)
-    return tuple(_make_eval(check, policy, _filled(given, case), source, case) for case in cases)
+        return _make_eval(check, policy, fields, source, None)
+    return tuple(_make_eval(check, policy, _filled(fields, case), source, case) for case in cases)
 
 
-def _filled(given: Mapping[str, Any], case: EvalCase) -> dict[str, Any]:
+def _filled(fields: Mapping[str, Any], case: EvalCase) -> dict[str, Any]:
     """The arguments with the fields of a case in their texts and, by name, in their functions."""
-    filled: dict[str, Any] = fill(given, case.fields)
+    filled: dict[str, Any] = fill(fields, case.fields)
     for key in _FUNCTIONS:
         value = filled.get(key)
         if isinstance(value, ScriptedUser):
@@ -113,32 +113,32 @@ def _filled(given: Mapping[str, Any], case: EvalCase) -> dict[str, Any]:
             continue
         several = isinstance(value, list | tuple)
         if several:
-            filled[key] = [bind(one, 1, case.fields) for one in filled[key]]
+            filled[key] = [bind(function, 1, case.fields) for function in filled[key]]
         elif value is not None:
             filled[key] = bind(value, 1, case.fields)
     return filled
 
 
 def _make_eval(
-    check: CheckFunction, policy: Policy, given: Mapping[str, Any], source: Source, case: EvalCase | None
+    check: CheckFunction, policy: Policy, fields: Mapping[str, Any], source: Source, case: EvalCase | None
 ) -> Eval:
     where = f"{source.path}:{source.line}"
-    table = Table(given, where=where)
+    table = Table(fields, where=where)
     extra = arguments(check, 2, case.fields) if case else {}
     fixtures = _fixtures(check, extra)
     _require_check(table, check, {**extra, **dict.fromkeys(fixtures)})
     _require_policy(table, policy)
-    found = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
-    if isinstance(found.get("files"), Path):
-        found["template"] = checked_template(source.path.parent / found.pop("files"), where=where)
-    found["needs"] = tuple(dict.fromkeys((*found.get("needs", ()), *implied_needs(check))))
+    values = {"name": check.__name__, **read_fields(table, EVAL_FIELDS, python=True)}
+    if isinstance(values.get("files"), Path):
+        values["template"] = checked_template(source.path.parent / values.pop("files"), where=where)
+    values["needs"] = tuple(dict.fromkeys((*values.get("needs", ()), *implied_needs(check))))
     marks = case.marks if case else ()
     checks: tuple[Check, ...] = (FunctionCheck(function=check, arguments=extra, fixtures=fixtures, marks=marks),)
-    if file := found.pop("snapshot", None):
+    if file := values.pop("snapshot", None):
         checks += (PromptSnapshot(file=source.path.parent / file),)
     description = inspect.getdoc(check) or ""
-    found |= {"policy": policy, "checks": checks, "description": description}
-    created = build_eval(table, found, source=source)
+    values |= {"policy": policy, "checks": checks, "description": description}
+    created = build_eval(table, values, source=source)
     if case is not None:
         created = as_case(created, case, table)
     _CREATED.setdefault(str(source.path), []).append(created)
@@ -148,7 +148,7 @@ def _make_eval(
 def take_created(path: Path) -> tuple[Eval, ...]:
     """The evals that were created in a file since this was last asked, whether or not its module still has them."""
     names = dict.fromkeys((str(path), str(path.resolve())))
-    return tuple(one for name in names for one in _CREATED.pop(name, ()))
+    return tuple(eval_ for name in names for eval_ in _CREATED.pop(name, ()))
 
 
 def _reject_bare(function: Any) -> NoReturn:
@@ -172,7 +172,7 @@ def _source_of(check: Any) -> Source:
     return Source(path=Path(code.co_filename), line=code.co_firstlineno)
 
 
-def _fixtures(check: Any, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _fixtures(check: Any, fields: Mapping[str, Any]) -> tuple[str, ...]:
     """The further parameters of a check: those that neither the case nor a default gives are fixtures of pytest."""
     try:
         further = list(inspect.signature(check).parameters.values())[2:]
@@ -180,14 +180,18 @@ def _fixtures(check: Any, given: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return tuple(
-        one.name for one in further if one.kind in by_name and one.default is one.empty and one.name not in given
+        parameter.name
+        for parameter in further
+        if parameter.kind in by_name and parameter.default is parameter.empty and parameter.name not in fields
     )
 
 
 def _require_check(table: Table, check: Any, extra: Mapping[str, Any]) -> None:
     if {"rig", "result"} & extra.keys():
-        found = f"{getattr(check, '__name__', check)}{inspect.signature(check)}"
-        table.fail("check", f"expected `rig` and `result` first, found {found}", "a check in a class takes no `self`")
+        signature = f"{getattr(check, '__name__', check)}{inspect.signature(check)}"
+        table.fail(
+            "check", f"expected `rig` and `result` first, found {signature}", "a check in a class takes no `self`"
+        )
     if not accepts(partial(check, **extra) if extra else check, 2):
         try:
             shown = f"{getattr(check, '__name__', check)}{inspect.signature(check)}"
@@ -199,8 +203,8 @@ def _require_check(table: Table, check: Any, extra: Mapping[str, Any]) -> None:
             "write `def check(rig, result):`; further arguments are fields of a case, or fixtures of pytest",
         )
     if inspect.isgeneratorfunction(check) or inspect.isasyncgenfunction(check):
-        found = f"{check.__name__!r} is a generator: nothing in it would run, so the eval could never fail"
-        table.fail("check", found, "remove `yield`; a check is a plain `def` or `async def` with asserts")
+        detail = f"{check.__name__!r} is a generator: nothing in it would run, so the eval could never fail"
+        table.fail("check", detail, "remove `yield`; a check is a plain `def` or `async def` with asserts")
     if "name" not in table and (problem := name_problem(check.__name__)):
         table.fail("name", f"{check.__name__!r} can't be an eval's name", problem)
 

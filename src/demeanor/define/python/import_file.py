@@ -40,11 +40,11 @@ def evals_in(namespace: Mapping[str, Any], path: Path) -> tuple[Eval, ...]:
         explain_comparisons()
     evals: dict[int, Eval] = {}
     for value in list(namespace.values()):
-        for one in evals_of(value, namespace.get("__name__")):
-            if not _is_imported(one, path):
-                evals[id(one)] = one
+        for eval_ in evals_of(value, namespace.get("__name__")):
+            if not _is_imported(eval_, path):
+                evals[id(eval_)] = eval_
     reject_wide_parametrize(evals.values(), namespace)
-    return tuple(sorted(evals.values(), key=lambda one: one.source.line))
+    return tuple(sorted(evals.values(), key=lambda eval_: eval_.source.line))
 
 
 def evals_of(value: object, module: str | None) -> Iterator[Eval]:
@@ -62,18 +62,18 @@ def evals_of(value: object, module: str | None) -> Iterator[Eval]:
     for part in list(parts):
         inner = unmarked(part)
         several = inner if isinstance(inner, tuple) else (inner,)  # cases are a tuple
-        yield from (one for one in several if isinstance(one, Eval))
+        yield from (item for item in several if isinstance(item, Eval))
 
 
-def reject_lost(created: Iterable[Eval], found: Iterable[Eval], namespace: Mapping[str, Any]) -> None:
+def reject_lost(created: Iterable[Eval], evals: Iterable[Eval], namespace: Mapping[str, Any]) -> None:
     """Raise BadInput if an eval was created but not collected: it would never run, and nothing would say so."""
-    collected = {id(function) for one in found for function in check_functions(one)}
-    for one in created:
-        if collected.isdisjoint(map(id, check_functions(one))):
-            problem, remedy = _why_lost(one, namespace)
+    collected = {id(function) for eval_ in evals for function in check_functions(eval_)}
+    for eval_ in created:
+        if collected.isdisjoint(map(id, check_functions(eval_))):
+            problem, remedy = _why_lost(eval_, namespace)
             raise BadInput(
-                f"the eval {one.name!r} can't be collected: {problem}",
-                where=f"{one.source.path}:{one.source.line}",
+                f"the eval {eval_.name!r} can't be collected: {problem}",
+                where=f"{eval_.source.path}:{eval_.source.line}",
                 remedy=remedy,
             )
 
@@ -199,7 +199,7 @@ _IMPORTING = threading.RLock()
 
 def _unload_same_named(folder: Path) -> None:
     """Unload modules of other folders, so that `import helpers` finds the one in `folder`."""
-    folders = {str(one) for one in _FOLDERS}  # as text: some 250 modules are compared, for every folder
+    folders = {str(path) for path in _FOLDERS}  # as text: some 250 modules are compared, for every folder
     for name, module in list(sys.modules.items()):
         file = None if "." in name else getattr(module, "__file__", None)
         if not file or folders.isdisjoint(_folders_above(file)):

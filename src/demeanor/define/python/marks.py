@@ -23,13 +23,13 @@ def unmarked(value: Any) -> Any:
         return value
     *arguments, below = value.mark.args
     inner = unmarked(below)
-    evals = [one for one in (inner if isinstance(inner, tuple) else (inner,)) if isinstance(one, Eval)]
+    evals = [item for item in (inner if isinstance(inner, tuple) else (inner,)) if isinstance(item, Eval)]
     if not evals:
         return value
     _refuse_parametrize([value.mark], "above @eval_test", evals[0])
     mark = copy.copy(value.mark)
     object.__setattr__(mark, "args", tuple(arguments))
-    for function in {id(found): found for eval_ in evals for found in check_functions(eval_)}.values():
+    for function in {id(function): function for eval_ in evals for function in check_functions(eval_)}.values():
         marks = _listed(function)
         if mark not in marks:
             vars(function)["pytestmark"] = [*marks, mark]

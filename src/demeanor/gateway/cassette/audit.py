@@ -57,20 +57,20 @@ def audit(
             yield CassetteProblem(file=file, fault="stale", detail=detail)
 
 
-def _fingerprint(one: Eval) -> str:
-    return scenario_fingerprint(one.scenario, one.task)
+def _fingerprint(eval_: Eval) -> str:
+    return scenario_fingerprint(eval_.scenario, eval_.task)
 
 
 def _orphaned(
-    folder: CassetteFolder, file: Path, cassette: Cassette, found: Eval | None, agents: Collection[str], trials: int
+    folder: CassetteFolder, file: Path, cassette: Cassette, eval_: Eval | None, agents: Collection[str], trials: int
 ) -> str | None:
     """Why no trial uses a cassette; None if one does."""
-    if found is None:
+    if eval_ is None:
         return f"there is no eval {cassette.eval!r}"
     agent = cassette.subject.partition(":")[0]
     if agent not in agents:
         return f"there is no agent {agent!r}"
-    planned = found.trials or trials
+    planned = eval_.trials or trials
     if not 1 <= cassette.number <= planned:
         return f"{cassette.eval!r} has {count(planned, 'trial')}, and this is number {cassette.number}"
     path = folder.path(cassette.eval, cassette.subject, cassette.number)

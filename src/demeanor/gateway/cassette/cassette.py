@@ -94,8 +94,8 @@ def read_cassette(text: bytes) -> Cassette:
     if len(exchanges) > _MAX_EXCHANGES:
         raise BadCassette(f"exchanges: {len(exchanges)} are too many; at most {_MAX_EXCHANGES} are read")
     try:
-        found = decode(Cassette, {**data, "exchanges": []})
-        return replace(found, exchanges=tuple(_complete(exchanges)))
+        cassette = decode(Cassette, {**data, "exchanges": []})
+        return replace(cassette, exchanges=tuple(_complete(exchanges)))
     except (DecodeError, TypeError) as error:
         raise BadCassette(str(error)) from None
 
@@ -131,9 +131,9 @@ def _complete(exchanges: list[Any]) -> Iterator[Exchange]:
             raise DecodeError(f"{at}.request: expected a table")
         short = dict(data["request"])
         same, same_tools = short.pop(_SAME_MESSAGES, 0), short.pop(_SAME_TOOLS, False)
-        known = len(previous.messages) if previous else 0
-        if type(same) is not int or not 0 <= same <= known:
-            raise DecodeError(f"{at}.request.{_SAME_MESSAGES}: {_short(same)} is not a number from 0 to {known}")
+        count = len(previous.messages) if previous else 0
+        if type(same) is not int or not 0 <= same <= count:
+            raise DecodeError(f"{at}.request.{_SAME_MESSAGES}: {_short(same)} is not a number from 0 to {count}")
         if type(same_tools) is not bool or (same_tools and previous is None):
             raise DecodeError(f"{at}.request.{_SAME_TOOLS}: {_short(same_tools)} is not allowed here")
         try:

@@ -46,21 +46,21 @@ class CassetteFolder:
     def read(self, eval: str, subject: str, number: int) -> tuple[Path, Cassette]:  # noqa: A002
         """The cassette of a trial and its file; raises CassetteAbsent or CassetteUnreadable."""
         plain = self.path(eval, subject, number)
-        found = [path for path in (plain, _compressed(plain)) if os.path.lexists(path)]
-        if not found:
+        paths = [path for path in (plain, _compressed(plain)) if os.path.lexists(path)]
+        if not paths:
             raise CassetteAbsent(f"{plain}: there is no cassette for {eval}/{subject}/{number}\n  → {_RECORD}")
-        if len(found) > 1:
+        if len(paths) > 1:
             raise CassetteUnreadable(
-                f"{plain}: exists both plain and compressed ({found[1].name})\n  → remove one of them"
+                f"{plain}: exists both plain and compressed ({paths[1].name})\n  → remove one of them"
             )
-        cassette = read_cassette_file(found[0])
+        cassette = read_cassette_file(paths[0])
         recorded_for = (cassette.eval, cassette.subject, cassette.number)
         if recorded_for != (eval, subject, number):
             other = f"{cassette.eval}/{cassette.subject}/{cassette.number}"
             raise CassetteUnreadable(
-                f"{found[0]}: belongs to another trial: {other!r}, not {eval}/{subject}/{number}\n  → {_AGAIN}"
+                f"{paths[0]}: belongs to another trial: {other!r}, not {eval}/{subject}/{number}\n  → {_AGAIN}"
             )
-        return found[0], cassette
+        return paths[0], cassette
 
     def write(self, cassette: Cassette) -> Path:
         """Write a cassette, replacing an earlier one of its trial; raises OSError, or ValueError if it is too large."""
@@ -107,11 +107,11 @@ def _bytes(path: Path) -> bytes:
             raise BadCassette("it is a symbolic link; only regular files are read") from None
         raise error from None
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
             raise BadCassette("it is not a regular file")
-        if found.st_size > MAX_BYTES:
-            raise BadCassette(f"it has {found.st_size} bytes; at most {MAX_BYTES} are read")
+        if status.st_size > MAX_BYTES:
+            raise BadCassette(f"it has {status.st_size} bytes; at most {MAX_BYTES} are read")
         with open(file, "rb", closefd=False) as stream:
             return stream.read(MAX_BYTES + 1)
     finally:

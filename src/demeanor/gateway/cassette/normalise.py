@@ -46,12 +46,12 @@ class Normaliser:
         cleaned: NormalisedRequest = _without(request, self._ignored)
         ids: dict[str, str] = {}
         messages = [self._normalise_message(message, ids) for message in cleaned.pop("messages", ())]
-        found = {key: self._normalise_value(value, "prose") for key, value in cleaned.items()}
+        fields = {key: self._normalise_value(value, "prose") for key, value in cleaned.items()}
         return {
-            "model": found.pop("model", ""),
+            "model": fields.pop("model", ""),
             "messages": messages,
-            "tools": _tools_by_name(found.pop("tools", [])),
-            **_prune(found),
+            "tools": _tools_by_name(fields.pop("tools", [])),
+            **_prune(fields),
         }
 
     def _normalise_message(self, message: NormalisedRequest, ids: dict[str, str]) -> NormalisedRequest:
@@ -61,12 +61,12 @@ class Normaliser:
 
     def _normalise_part(self, part: NormalisedRequest, ids: dict[str, str]) -> NormalisedRequest:
         kind = part.get("kind")
-        found: NormalisedRequest = self._normalise_value(part, "results" if kind == "tool_result" else "prose")
+        fields: NormalisedRequest = self._normalise_value(part, "results" if kind == "tool_result" else "prose")
         if key := _ID_KEYS.get(str(kind)):
-            found[key] = ids.setdefault(str(part.get(key)), f"call-{len(ids) + 1}")
-        if kind == "tool_call" and found.get("arguments") is not None:
-            found.pop("raw", None)
-        return _prune(found)
+            fields[key] = ids.setdefault(str(part.get(key)), f"call-{len(ids) + 1}")
+        if kind == "tool_call" and fields.get("arguments") is not None:
+            fields.pop("raw", None)
+        return _prune(fields)
 
     def _normalise_value(self, data: Any, scope: Scope) -> Any:
         if isinstance(data, str):
@@ -81,19 +81,19 @@ class Normaliser:
 
     def _normalise_text(self, text: str, scope: Scope) -> str:
         """Apply all rules to a text. Results are cached, because every request repeats the same texts."""
-        found = self._cache.get((scope, text))
-        if found is None:
-            found = text
+        hidden = self._cache.get((scope, text))
+        if hidden is None:
+            hidden = text
             try:
                 for rule in self._results if scope == "results" else self._prose:
-                    found = rule.pattern.sub(rule.replacement, found)
+                    hidden = rule.pattern.sub(rule.replacement, hidden)
             except PatternTooSlow as error:
                 raise CassetteError(f"[replay] replace: {error}") from None
-            found = sort_sets(found)
+            hidden = sort_sets(hidden)
             if len(self._cache) >= _MAX_CACHED_TEXTS:
                 self._cache.clear()
-            self._cache[scope, text] = found
-        return found
+            self._cache[scope, text] = hidden
+        return hidden
 
 
 def _without(data: Any, ignored: Sequence[_Steps]) -> Any:
@@ -110,36 +110,36 @@ def _without(data: Any, ignored: Sequence[_Steps]) -> Any:
 
 def _below(ignored: Sequence[_Steps], key: str) -> list[_Steps] | None:
     """The rest of the paths below `key`; None if one of them ends there."""
-    found: list[_Steps] = []
+    branches: list[_Steps] = []
     for path in ignored:
         first, rest = path[0], path[1:]
         if first == "**":
-            found.append(path)
+            branches.append(path)
             path, first, rest = rest, rest[0] if rest else "", rest[1:]  # noqa: PLW2901 - `**` also matches no step
             if not path:
                 return None
         if first in {key, "*"}:
             if not rest:
                 return None
-            found.append(rest)
-    return found
+            branches.append(rest)
+    return branches
 
 
 def _tools_by_name(tools: list[NormalisedRequest]) -> dict[str, NormalisedRequest]:
     """Tools by name: their order has no meaning, nor has that of the values of an enumeration."""
-    found: dict[str, NormalisedRequest] = {}
+    by_name: dict[str, NormalisedRequest] = {}
     for tool in tools:
         name, number = str(tool.get("name")), 1
-        while (name if number == 1 else f"{name} ({number})") in found:
+        while (name if number == 1 else f"{name} ({number})") in by_name:
             number += 1
-        found[name if number == 1 else f"{name} ({number})"] = _prune(sort_enums(tool))
-    return {name: found[name] for name in sorted(found)}
+        by_name[name if number == 1 else f"{name} ({number})"] = _prune(sort_enums(tool))
+    return {name: by_name[name] for name in sorted(by_name)}
 
 
 def _prune(data: NormalisedRequest) -> NormalisedRequest:
     """Without tables that are empty after the volatile fields are removed."""
-    found = {key: _without_empty(value) if key == "extra" else value for key, value in data.items()}
-    return {key: value for key, value in found.items() if value != {}}
+    kept = {key: _without_empty(value) if key == "extra" else value for key, value in data.items()}
+    return {key: value for key, value in kept.items() if value != {}}
 
 
 def _without_empty(data: Any) -> Any:

@@ -36,8 +36,8 @@ class Placeholders:
             self._redactor = self._redactor.also({"secret": value})
         self._seed = facts.get("seed")
         self._names = _names(facts)
-        found = {name: re.escape(text) + r"(?![\w-])" for name, text in self._names.items()}
-        hidden = [(name, found[name]) for name in sorted(found, key=lambda name: -len(self._names[name]))]
+        patterns = {name: re.escape(text) + r"(?![\w-])" for name, text in self._names.items()}
+        hidden = [(name, patterns[name]) for name in sorted(patterns, key=lambda name: -len(self._names[name]))]
         secret = "|".join(
             re.escape(text) for text in sorted(set(secrets), key=len, reverse=True) if can_be_secret(text)
         )
@@ -52,11 +52,11 @@ class Placeholders:
 
     def hide_request(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request as JSON data with placeholders, and without the seed that Demeanor chose for the attempt."""
-        found: dict[str, Any] = self.hide(request)
-        for table in (found.get("sampling"), *(found.get("extra") or {}).values()):
+        hidden: dict[str, Any] = self.hide(request)
+        for table in (hidden.get("sampling"), *(hidden.get("extra") or {}).values()):
             if isinstance(table, dict) and self._seed is not None and str(table.get("seed")) == self._seed:
                 del table["seed"]
-        return found
+        return hidden
 
     def restore(self, data: Any) -> Any:
         """JSON data with this attempt's values instead of placeholders."""
@@ -98,16 +98,16 @@ class RedactedPlaceholders(Placeholders):
 
 
 def _names(facts: Mapping[str, str]) -> dict[str, str]:
-    found = {name: facts[name] for name in ("workspace", "home", "agent", "base_url", "canary") if facts.get(name)}
-    if "base_url" in found:
-        found["base-url"] = found.pop("base_url")
-    workspace, home = found.get("workspace"), found.get("home")
+    names = {name: facts[name] for name in ("workspace", "home", "agent", "base_url", "canary") if facts.get(name)}
+    if "base_url" in names:
+        names["base-url"] = names.pop("base_url")
+    workspace, home = names.get("workspace"), names.get("home")
     if workspace:
-        found["workspace-in-a-word"] = re.sub(r"[^A-Za-z0-9]", "-", workspace)
+        names["workspace-in-a-word"] = re.sub(r"[^A-Za-z0-9]", "-", workspace)
         above = PurePosixPath(workspace).parent
         if home and PurePosixPath(home).parent == above and len(above.parts) > 2:
-            found["bench"] = str(above)
-    return found
+            names["bench"] = str(above)
+    return names
 
 
 def map_strings(data: Any, change: Any) -> Any:
@@ -118,8 +118,8 @@ def map_strings(data: Any, change: Any) -> Any:
         return [map_strings(item, change) for item in data]
     if not isinstance(data, dict):
         return data
-    found = {change(key): map_strings(item, change) for key, item in data.items()}
+    strings = {change(key): map_strings(item, change) for key, item in data.items()}
     arguments = data.get("arguments")
-    if data.get("kind") == "tool_call" and isinstance(arguments, dict) and found["arguments"] != arguments:
-        found["raw"] = json.dumps(found["arguments"], ensure_ascii=False)
-    return found
+    if data.get("kind") == "tool_call" and isinstance(arguments, dict) and strings["arguments"] != arguments:
+        strings["raw"] = json.dumps(strings["arguments"], ensure_ascii=False)
+    return strings

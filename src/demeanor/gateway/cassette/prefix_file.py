@@ -69,27 +69,27 @@ def renew_prefix(old: Cassette, trial: Trial, capture: Capture, redactor: Redact
     made = capture.exchanges[: old.cut]
     last = replace(made[-1], response=old.exchanges[old.cut - 1].response, error=None, number=old.cut)
     whole = replace(capture, exchanges=(*made[:-1], last))
-    (found,) = record_prefixes(trial, whole, [(old.step, old.cut)], redactor)
-    found = replace(found, eval=old.eval, subject=old.subject, number=old.number, intervention=old.intervention)
-    return replace(found, digest=_hash([_content_hash(found), found.step, found.cut]))
+    (prefix,) = record_prefixes(trial, whole, [(old.step, old.cut)], redactor)
+    prefix = replace(prefix, eval=old.eval, subject=old.subject, number=old.number, intervention=old.intervention)
+    return replace(prefix, digest=_hash([_content_hash(prefix), prefix.step, prefix.cut]))
 
 
 def read_prefix(plain: Path) -> Cassette:
     """Read a prefix; raises CassetteAbsent or CassetteUnreadable."""
     compressed = plain.with_name(plain.name.removesuffix(UNCOMPRESSED) + COMPRESSED)
-    path = next((one for one in (plain, compressed) if one.is_file() or one.is_symlink()), None)
+    path = next((file for file in (plain, compressed) if file.is_file() or file.is_symlink()), None)
     if path is None:
-        others = {one.name.removesuffix(COMPRESSED).removesuffix(UNCOMPRESSED) for one in plain.parent.glob("*")}
+        others = {file.name.removesuffix(COMPRESSED).removesuffix(UNCOMPRESSED) for file in plain.parent.glob("*")}
         save = "save it: demeanor fork TRIAL --at K --save NAME"
         remedy = did_you_mean(plain.name.removesuffix(UNCOMPRESSED), sorted(others), save)
         raise CassetteAbsent(f"{plain}: there is no such prefix\n  → {remedy}")
-    found = read_cassette_file(path)
+    cassette = read_cassette_file(path)
     again = "save it again: demeanor fork TRIAL --at K --save NAME"
-    if not 1 <= found.cut <= len(found.exchanges) or found.step < 1:
-        raise CassetteUnreadable(f"{path}: it is not a prefix: cut={found.cut}, step={found.step}\n  → {again}")
-    if found.digest != _hash([_content_hash(found), found.step, found.cut]):
-        raise CassetteUnreadable(f"{path}: it was edited: its hash is not {found.digest!r}\n  → {again}")
-    return found
+    if not 1 <= cassette.cut <= len(cassette.exchanges) or cassette.step < 1:
+        raise CassetteUnreadable(f"{path}: it is not a prefix: cut={cassette.cut}, step={cassette.step}\n  → {again}")
+    if cassette.digest != _hash([_content_hash(cassette), cassette.step, cassette.cut]):
+        raise CassetteUnreadable(f"{path}: it was edited: its hash is not {cassette.digest!r}\n  → {again}")
+    return cassette
 
 
 def _content_hash(cassette: Cassette) -> str:

@@ -49,9 +49,9 @@ class PrefixComparison:
         for exchanges, requests in self.known:
             if exchanges is prefix.exchanges:
                 return requests
-        found = tuple(self.normaliser.normalise(encode(exchange.request)) for exchange in prefix.exchanges)
-        self.known.append((prefix.exchanges, found))
-        return found
+        normalised = tuple(self.normaliser.normalise(encode(exchange.request)) for exchange in prefix.exchanges)
+        self.known.append((prefix.exchanges, normalised))
+        return normalised
 
 
 class PrefixReplay:
@@ -82,9 +82,9 @@ class PrefixReplay:
         except CassetteError as error:
             return _refused(error.detail)
         key = self._nearest_key() if self.prefix.lenient and not self._is_next(request) else request_key(request)
-        found = self._find(key)
-        if found is not None:
-            return recorded_reply(found, placeholders, stream=call.request.stream)
+        exchange = self._find(key)
+        if exchange is not None:
+            return recorded_reply(exchange, placeholders, stream=call.request.stream)
         if self._reached and self.prefix.ends:
             return _refused(REACHED)
         if self._reached or request_key(request) in self._remaining:
@@ -97,18 +97,18 @@ class PrefixReplay:
         waiting = self._remaining.get(key, [])
         if not waiting:
             return self._answered.get(key)
-        found = waiting.pop(0)
-        if found.number == self.prefix.cut:
+        exchange = waiting.pop(0)
+        if exchange.number == self.prefix.cut:
             self._reached = True
             self._answered.clear()
             if self.prefix.instead is None:
                 return None
-            found = replace(found, response=self.prefix.instead, error=None, fault=None)
-        elif found.number > self.prefix.cut:
+            exchange = replace(exchange, response=self.prefix.instead, error=None, fault=None)
+        elif exchange.number > self.prefix.cut:
             return None
-        if not self._reached or found.number == self.prefix.cut:
-            self._answered[key] = found
-        return found
+        if not self._reached or exchange.number == self.prefix.cut:
+            self._answered[key] = exchange
+        return exchange
 
     def _is_next(self, request: NormalisedRequest) -> bool:
         """Whether a recorded answer waits for this request."""
@@ -128,16 +128,16 @@ class PrefixReplay:
         return self._comparison.normaliser.normalise(hidden), self._placeholders
 
     def _describe_divergence(self, request: NormalisedRequest) -> str:
-        before = [index for index, one in enumerate(self.prefix.exchanges) if one.number <= self.prefix.cut]
+        before = [index for index, exchange in enumerate(self.prefix.exchanges) if exchange.number <= self.prefix.cut]
         queue = ReplayQueue([self.prefix.exchanges[i] for i in before], [self._requests[i] for i in before])
         message = f"the agent's request differs from the recording before step {self.prefix.step}"
         nearest = queue.nearest(request)
         if nearest is None:
             return message
-        recorded, found = nearest
+        recorded, diff = nearest
         return (
-            f"{message}: the nearest is exchange {recorded.number}; the first difference is at {found.path}"
-            f"\n    recorded: {found.recorded}\n    asked:    {found.asked}"
+            f"{message}: the nearest is exchange {recorded.number}; the first difference is at {diff.path}"
+            f"\n    recorded: {diff.recorded}\n    asked:    {diff.asked}"
         )
 
 

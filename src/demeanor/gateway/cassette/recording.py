@@ -73,7 +73,7 @@ def scenario_text(scenario: Scenario) -> bytes:
     entries = scan(scenario.template).entries.values() if scenario.template and scenario.template.is_dir() else ()
     files = [*scenario.files.values(), *(entry.read() or b"" for entry in entries)]
     said = user_identity(scenario) if scenario.user else ""
-    said += "".join(one.say for one in scenario.steer) + prior_calls(scenario)
+    said += "".join(steer.say for steer in scenario.steer) + prior_calls(scenario)
     return b"\n".join([*(text.encode("utf-8", "replace") for text in (*scenario.prompts, said)), *files])
 
 

@@ -98,8 +98,8 @@ class ReplayModel:
         loading = call.memory.get(self)
         if loading is None:
             loading = call.memory[self] = asyncio.ensure_future(asyncio.to_thread(self._load, call))
-        found: LoadedCassette = await asyncio.shield(loading)
-        return found
+        loaded: LoadedCassette = await asyncio.shield(loading)
+        return loaded
 
     def _load(self, call: ModelCall) -> LoadedCassette:
         trial = self.trials[call.trial]
@@ -121,10 +121,10 @@ class ReplayModel:
         nearest = cassette.queue.nearest(request)
         message = f"{cassette.path}: none of its exchanges ({len(cassette.queue)}) matches this request"
         if nearest is not None:
-            recorded, found = nearest
+            recorded, diff = nearest
             message += (
-                f"\n  the nearest is exchange {recorded.number}; the first difference is at {found.path}"
-                f"\n    recorded: {found.recorded}\n    asked:    {found.asked}"
+                f"\n  the nearest is exchange {recorded.number}; the first difference is at {diff.path}"
+                f"\n    recorded: {diff.recorded}\n    asked:    {diff.asked}"
             )
         raise CassetteUnmatched(f"{message}\n  → if the change is intended, record again: demeanor run --record")
 

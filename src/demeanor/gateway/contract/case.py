@@ -92,9 +92,9 @@ def cases() -> tuple[Case, ...]:
 
 def _cases_of(group: str, feature: Mapping[str, Any]) -> Iterator[Case]:
     everywhere = feature["expected"].get("*")
-    wanted = feature["expected"] if everywhere is None else dict.fromkeys(DIALECTS, everywhere)
+    targets = feature["expected"] if everywhere is None else dict.fromkeys(DIALECTS, everywhere)
     for source, said in feature["said"].items():
-        for target, expected in wanted.items():
+        for target, expected in targets.items():
             pair = f"{source} → {target}"
             if pair in feature.get("except", ()):
                 continue

@@ -28,8 +28,8 @@ def mismatches(output: Any, expected: dict[str, Any], *, equivalent: Sequence[An
     """
     return [
         line
-        for path, wanted in expected.items()
-        if (problems := _check(output, path, wanted)) and all(_check(other, path, wanted) for other in equivalent)
+        for path, argument in expected.items()
+        if (problems := _check(output, path, argument)) and all(_check(other, path, argument) for other in equivalent)
         for line in problems
     ]
 
@@ -41,10 +41,10 @@ def one_line_json(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False), _WIDTH)
 
 
-def difference(wanted: Any, found: Any) -> str:
+def difference(expected: Any, actual: Any) -> str:
     """A unified diff of two values as JSON."""
     before, after = (
-        json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).splitlines() for value in (wanted, found)
+        json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False).splitlines() for value in (expected, actual)
     )
     lines = list(difflib.unified_diff(before, after, lineterm="", n=2))
     return "\n".join(f"      {line}" for line in lines[2:])
@@ -52,7 +52,7 @@ def difference(wanted: Any, found: Any) -> str:
 
 def look_up(data: Any, path: str) -> Any:
     """The value at `path` in `data`; ABSENT if there is none."""
-    found, many = [data], False
+    values, many = [data], False
     at = 0
     while at < len(path):
         step = _STEP.match(path, at)
@@ -61,10 +61,10 @@ def look_up(data: Any, path: str) -> Any:
         at = step.end()
         key, index, star, name, value = step.groups()
         many = many or star is not None or name is not None
-        found = [below for item in found for below in _step_into(item, key, index, star, name, value)]
+        values = [below for item in values for below in _step_into(item, key, index, star, name, value)]
     if many:
-        return found
-    return found[0] if found else ABSENT
+        return values
+    return values[0] if values else ABSENT
 
 
 def _step_into(
@@ -82,30 +82,30 @@ def _step_into(
     return [below for below in item if isinstance(below, dict) and str(below.get(name)) == value]
 
 
-def _check(output: Any, path: str, wanted: Any) -> list[str]:
-    found = look_up(output, path)
-    if not (isinstance(wanted, dict) and wanted and all(key.startswith("$") for key in wanted)):
-        wanted = {"$is": wanted}
+def _check(output: Any, path: str, expected: Any) -> list[str]:
+    actual = look_up(output, path)
+    if not (isinstance(expected, dict) and expected and all(key.startswith("$") for key in expected)):
+        expected = {"$is": expected}
     problems = []
-    for operator, argument in wanted.items():
+    for operator, argument in expected.items():
         if operator not in _OPERATORS:
             raise ValueError(f"{path}: unknown expectation {operator!r}; known: {', '.join(sorted(_OPERATORS))}")
-        if not _OPERATORS[operator](found, argument, output):
-            problems.append(_describe_mismatch(path, operator, argument, found, output))
+        if not _OPERATORS[operator](actual, argument, output):
+            problems.append(_describe_mismatch(path, operator, argument, actual, output))
     return problems
 
 
-def _describe_mismatch(path: str, operator: str, argument: Any, found: Any, output: Any) -> str:
+def _describe_mismatch(path: str, operator: str, argument: Any, actual: Any, output: Any) -> str:
     expectation = (
         "something"
         if (operator, argument) == ("$absent", False)
         else _DESCRIPTIONS[operator].format(one_line_json(argument))
     )
-    message = f"{path}: expected {expectation}, found {one_line_json(found)}"
+    message = f"{path}: expected {expectation}, found {one_line_json(actual)}"
     if operator in {"$same", "$differs"}:
         message += f"; there is {one_line_json(look_up(output, argument))}"
-    if operator == "$is" and isinstance(found, dict | list) and isinstance(argument, dict | list):
-        message += f"\n{difference(argument, found)}"
+    if operator == "$is" and isinstance(actual, dict | list) and isinstance(argument, dict | list):
+        message += f"\n{difference(argument, actual)}"
     return message
 
 
@@ -116,14 +116,14 @@ def _parsed(text: Any) -> Any:
         return ABSENT
 
 
-def _has(found: Any, wanted: Any) -> bool:
-    """Whether `found` contains everything in `wanted`, and possibly more."""
-    if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(key in found and _has(found[key], wanted[key]) for key in wanted)
-    if isinstance(wanted, list):
-        fits = isinstance(found, list) and len(found) == len(wanted)
-        return fits and all(_has(*pair) for pair in zip(found, wanted, strict=True))
-    return bool(found == wanted)
+def _has(actual: Any, expected: Any) -> bool:
+    """Whether `actual` contains everything in `expected`, and possibly more."""
+    if isinstance(expected, dict):
+        return isinstance(actual, dict) and all(key in actual and _has(actual[key], expected[key]) for key in expected)
+    if isinstance(expected, list):
+        fits = isinstance(actual, list) and len(actual) == len(expected)
+        return fits and all(_has(*pair) for pair in zip(actual, expected, strict=True))
+    return bool(actual == expected)
 
 
 def _nowhere(value: Any, words: list[str]) -> bool:
@@ -131,28 +131,28 @@ def _nowhere(value: Any, words: list[str]) -> bool:
     return not any(word in text for word in words)
 
 
-def _in_order(found: Any, words: list[str]) -> bool:
-    text = json.dumps(found, ensure_ascii=False)
+def _in_order(actual: Any, words: list[str]) -> bool:
+    text = json.dumps(actual, ensure_ascii=False)
     places = [text.find(word) for word in words]
     return -1 not in places and places == sorted(places)
 
 
 _OPERATORS: dict[str, Callable[[Any, Any, Any], bool]] = {
-    "$is": lambda found, wanted, _: bool(found == wanted and type(found) is type(wanted)),
-    "$absent": lambda found, wanted, _: (found is ABSENT) is wanted,
-    "$has": lambda found, wanted, _: _has(found, wanted),
-    "$matches": lambda found, wanted, _: isinstance(found, str) and re.search(wanted, found) is not None,
-    "$longest": lambda found, wanted, _: isinstance(found, str | list) and 0 < len(found) <= wanted,
-    "$count": lambda found, wanted, _: isinstance(found, list) and len(found) == wanted,
-    "$json": lambda found, wanted, _: _parsed(found) == wanted,
-    "$same": lambda found, wanted, output: found is not ABSENT and found == look_up(output, wanted),
-    "$differs": lambda found, wanted, output: found is not ABSENT and found != look_up(output, wanted),
-    "$distinct": lambda found, wanted, _: (
-        isinstance(found, list) and (len(set(map(str, found))) == len(found)) is wanted
+    "$is": lambda actual, expected, _: bool(actual == expected and type(actual) is type(expected)),
+    "$absent": lambda actual, expected, _: (actual is ABSENT) is expected,
+    "$has": lambda actual, expected, _: _has(actual, expected),
+    "$matches": lambda actual, expected, _: isinstance(actual, str) and re.search(expected, actual) is not None,
+    "$longest": lambda actual, expected, _: isinstance(actual, str | list) and 0 < len(actual) <= expected,
+    "$count": lambda actual, expected, _: isinstance(actual, list) and len(actual) == expected,
+    "$json": lambda actual, expected, _: _parsed(actual) == expected,
+    "$same": lambda actual, expected, output: actual is not ABSENT and actual == look_up(output, expected),
+    "$differs": lambda actual, expected, output: actual is not ABSENT and actual != look_up(output, expected),
+    "$distinct": lambda actual, expected, _: (
+        isinstance(actual, list) and (len(set(map(str, actual))) == len(actual)) is expected
     ),
-    "$nowhere": lambda found, wanted, _: found is not ABSENT and _nowhere(found, wanted),
-    "$inOrder": lambda found, wanted, _: found is not ABSENT and _in_order(found, wanted),
-    "$over": lambda found, wanted, _: isinstance(found, int | float) and found > wanted,
+    "$nowhere": lambda actual, expected, _: actual is not ABSENT and _nowhere(actual, expected),
+    "$inOrder": lambda actual, expected, _: actual is not ABSENT and _in_order(actual, expected),
+    "$over": lambda actual, expected, _: isinstance(actual, int | float) and actual > expected,
 }
 _DESCRIPTIONS = {
     "$is": "{}",

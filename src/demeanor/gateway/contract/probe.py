@@ -81,10 +81,10 @@ class _ServerClient:
         reader, assembler = self.dialect.stream_reader(), Assembler()
         for delta in [*reader.feed(body), *reader.close()]:
             assembler.take(delta)
-        found = stream_problems(self.dialect.name, events_of(body), broke=assembler.error is not None)
+        problems = stream_problems(self.dialect.name, events_of(body), broke=assembler.error is not None)
         if assembler.error is not None:
-            found.append(f"the stream broke off ({assembler.error.reason}): {assembler.error.message}")
-        return assembler.response(), found
+            problems.append(f"the stream broke off ({assembler.error.reason}): {assembler.error.message}")
+        return assembler.response(), problems
 
 
 class _Undecided(Exception):
@@ -97,11 +97,11 @@ _Probe: TypeAlias = Callable[[_ServerClient], Awaitable[list[str]]]
 async def _run_probe(name: str, why: str, probe: _Probe, client: _ServerClient) -> ContractOutcome:
     import aiohttp
 
-    undecided, found = "", []
+    undecided, remarks = "", []
     try:
-        found = await probe(client)
+        remarks = await probe(client)
     except Malformed as error:
-        found = [str(error)]
+        remarks = [str(error)]
     except _Undecided as error:
         undecided = excerpt(str(error))
     except TimeoutError:
@@ -110,9 +110,9 @@ async def _run_probe(name: str, why: str, probe: _Probe, client: _ServerClient) 
     except aiohttp.ClientConnectionError as error:
         undecided = excerpt(f"{client.url} can't be reached: {error}")
     except (aiohttp.ClientError, OSError) as error:
-        found = [f"no response from {client.url}: {type(error).__name__} {error}"]
-    problems = tuple(excerpt(problem) for problem in found if not isinstance(problem, Note))
-    notes = tuple(excerpt(note) for note in found if isinstance(note, Note))
+        remarks = [f"no response from {client.url}: {type(error).__name__} {error}"]
+    problems = tuple(excerpt(problem) for problem in remarks if not isinstance(problem, Note))
+    notes = tuple(excerpt(note) for note in remarks if isinstance(note, Note))
     return ContractOutcome(name=name, why=why, problems=problems, notes=notes, undecided=undecided)
 
 
@@ -132,8 +132,8 @@ async def _counts(client: _ServerClient) -> list[str]:
 
 
 async def _streams(client: _ServerClient) -> list[str]:
-    answer, found = await client.stream(client.text_request())
-    return found if answer.text else [*found, "the stream has no text"]
+    answer, problems = await client.stream(client.text_request())
+    return problems if answer.text else [*problems, "the stream has no text"]
 
 
 async def _calls(client: _ServerClient) -> list[str]:
@@ -141,8 +141,8 @@ async def _calls(client: _ServerClient) -> list[str]:
 
 
 async def _streams_calls(client: _ServerClient) -> list[str]:
-    answer, found = await client.stream(client.tool_request())
-    return [*found, *_call("the stream", answer)]
+    answer, problems = await client.stream(client.tool_request())
+    return [*problems, *_call("the stream", answer)]
 
 
 async def _keeps_ids(client: _ServerClient) -> list[str]:

@@ -67,8 +67,8 @@ def effort_of(reasoning: Reasoning) -> str | None:
 
 def split_data_url(url: str | None) -> tuple[str, str] | None:
     """Media type and base64 content of a data URL; None if it is not one."""
-    found = _DATA_URL.fullmatch(url or "")
-    return (found[1], found[2]) if found else None
+    match = _DATA_URL.fullmatch(url or "")
+    return (match[1], match[2]) if match else None
 
 
 def data_url(media_type: str, data: str) -> str:
@@ -83,9 +83,9 @@ def is_refusal(part: Part) -> bool:
 
 def stop_reason(word: str | None, words: Mapping[str, StopReason], *, calls: bool, refused: bool = False) -> StopReason:
     """The stop reason for a dialect's word. Many servers report a normal end although there are calls or a refusal."""
-    found = words.get(word or "", StopReason.UNKNOWN)
-    if found is not StopReason.END:
-        return found
+    reason = words.get(word or "", StopReason.UNKNOWN)
+    if reason is not StopReason.END:
+        return reason
     if calls:
         return StopReason.TOOL_USE
-    return StopReason.REFUSAL if refused else found
+    return StopReason.REFUSAL if refused else reason

@@ -133,9 +133,9 @@ class Dialect:
 
 def post_route(pattern: re.Pattern[str], method: str, path: str) -> Route | None:
     """The route of an API with one POST path; a group of the pattern that matches means a token count."""
-    found = pattern.fullmatch(path.rstrip("/"))
-    if method == "POST" and found:
-        return Route(operation="count_tokens" if found.lastindex else "generate")
+    match = pattern.fullmatch(path.rstrip("/"))
+    if method == "POST" and match:
+        return Route(operation="count_tokens" if match.lastindex else "generate")
     return common_route(method, path)
 
 

@@ -113,12 +113,12 @@ def without_keys(text: str) -> str:
 def read_error(status: int, body: bytes) -> ProviderError:
     """The error in a provider's response, of any dialect: `error.message`, or whatever else it has. Never raises."""
     try:
-        found = parse(body)
+        document = parse(body)
     except Malformed:
-        found = body.decode("utf-8", "replace").strip()
-    if isinstance(found, list) and found:
-        found = found[0]
-    return _provider_error(status, found, error_message(found) or f"status {status}")
+        document = body.decode("utf-8", "replace").strip()
+    if isinstance(document, list) and document:
+        document = document[0]
+    return _provider_error(status, document, error_message(document) or f"status {status}")
 
 
 def _provider_error(status: int, data: Any, message: str) -> ProviderError:
@@ -161,14 +161,14 @@ def error_in_body(body: bytes) -> ProviderError | None:
     if b'"error"' not in body and _NO_RESOURCES.encode() not in body:
         return None
     try:
-        found = parse(body)
+        document = parse(body)
     except Malformed:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         return None
-    choices = found.get("choices")
+    choices = document.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    return embedded_error(found) if found.get("error") else choice_error(first)
+    return embedded_error(document) if document.get("error") else choice_error(first)
 
 
 def choice_error(choice: Any) -> ProviderError | None:
@@ -181,12 +181,12 @@ def choice_error(choice: Any) -> ProviderError | None:
     return stream_error(f"the provider ended the response with finish_reason {_NO_RESOURCES}") if failed else None
 
 
-def error_message(found: Any) -> str:
+def error_message(document: Any) -> str:
     """The message in an error's data."""
     for key in ("error", "message"):
-        if isinstance(found, dict) and found.get(key):
-            found = found[key]
-    return shortened(found if isinstance(found, str) else str(found or ""), _MAX_MESSAGE)
+        if isinstance(document, dict) and document.get(key):
+            document = document[key]
+    return shortened(document if isinstance(document, str) else str(document or ""), _MAX_MESSAGE)
 
 
 def stream_error(message: str, *, cut: bool = False) -> ProviderError:

@@ -40,11 +40,11 @@ def to_json(data: Any) -> bytes:
     return strict_json.compact(data).encode("ascii")
 
 
-def extra_fields(data: Json, known: frozenset[str]) -> Json:
+def extra_fields(data: Json, names: frozenset[str]) -> Json:
     """The fields that the canonical form lacks, and the empty ones: it can't tell `null`, `[]` and absent apart."""
-    if data.keys() <= known and all(data.values()):
+    if data.keys() <= names and all(data.values()):
         return {}
-    return {key: value for key, value in data.items() if not value or key not in known}
+    return {key: value for key, value in data.items() if not value or key not in names}
 
 
 def own_fields(extra: Mapping[str, Any], name: str) -> Json:
@@ -57,9 +57,9 @@ def as_extra(name: str, fields: Json) -> Mapping[str, Any]:
     return {name: fields} if fields else {}
 
 
-def unknown_fields(name: str, data: Json, known: frozenset[str]) -> Mapping[str, Any]:
-    """The fields of `data` that are not in `known`, as the `extra` of a value that the dialect `name` read."""
-    return {name: {key: value for key, value in data.items() if key not in known}}
+def unknown_fields(name: str, data: Json, names: frozenset[str]) -> Mapping[str, Any]:
+    """The fields of `data` that are not in `names`, as the `extra` of a value that the dialect `name` read."""
+    return {name: {key: value for key, value in data.items() if key not in names}}
 
 
 def prefix_error(step: str | int, error: Malformed) -> Malformed:
@@ -76,13 +76,13 @@ def read_each(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
         return ()
     if listed.__class__ is not list:
         reject(key, "a list", listed)
-    found: list[T] = []
+    items: list[T] = []
     try:
         for item in listed:
-            found.append(read(item) if item.__class__ is dict else reject("item", "an object", item))
+            items.append(read(item) if item.__class__ is dict else reject("item", "an object", item))
     except Malformed as error:
-        raise prefix_error(key, prefix_error(len(found), error)) from None
-    return tuple(found)
+        raise prefix_error(key, prefix_error(len(items), error)) from None
+    return tuple(items)
 
 
 def read_repeated(data: Json, key: str, read: Callable[[Json], T]) -> tuple[T, ...]:
@@ -103,10 +103,10 @@ def _list_reader(key: str, read: Callable[[Json], T]) -> Callable[[list[Any]], t
     return lambda listed: read_repeated({key: listed}, key, read)
 
 
-def reject(name: str, wanted: str, value: Any) -> NoReturn:
+def reject(name: str, expected: str, value: Any) -> NoReturn:
     """Raise Malformed for a value of a wrong type."""
     shown = "null" if value is None else type(value).__name__
-    raise Malformed(f"{name}: expected {wanted}, found {shown}")
+    raise Malformed(f"{name}: expected {expected}, found {shown}")
 
 
 def require_object(value: Any, name: str) -> Json:

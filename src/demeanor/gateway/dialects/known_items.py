@@ -50,20 +50,20 @@ class KnownItems:
         except ValueError as error:
             raise Malformed(f"item: {error}") from None
         key = (read, data)
-        known: T | None = self._recent.get(key)
-        if known is not None:
-            return known
-        known = self._older.get(key)
-        if known is None:
-            known = _read(item, read, above)
+        entry: T | None = self._recent.get(key)
+        if entry is not None:
+            return entry
+        entry = self._older.get(key)
+        if entry is None:
+            entry = _read(item, read, above)
         if len(data) <= _LARGEST:
-            self._remember(key, known, len(data))
-        return known
+            self._remember(key, entry, len(data))
+        return entry
 
-    def _remember(self, key: Any, known: Any, size: int) -> None:
+    def _remember(self, key: Any, item: Any, size: int) -> None:
         if self._size > self._most:
             self._older, self._recent, self._size = self._recent, {}, 0
-        self._recent[key] = known
+        self._recent[key] = item
         self._size += size
 
 

@@ -107,7 +107,7 @@ class _OpenCalls:
     @property
     def has_followup(self) -> bool:
         """Whether there was a message since the calls."""
-        return bool(self.other_messages) or any(one.result for one in self.calls)
+        return bool(self.other_messages) or any(call.result for call in self.calls)
 
     def add_call(self, part: Part) -> Part:
         """Add a part of an assistant turn; a call gets a unique id."""
@@ -142,17 +142,17 @@ class _OpenCalls:
     def flush(self, *, last: bool = False) -> list[Message]:
         """The results of the open calls, followed by the other messages."""
         due = self.has_followup or not last
-        results = tuple(one.result or _missing_result(one.call) for one in self.calls) if due else ()
+        results = tuple(call.result or _missing_result(call.call) for call in self.calls) if due else ()
         output = [Message(role="user", parts=results)] if results else []
         output += self.other_messages
         self.calls, self.other_messages = [], []
         return output
 
     def _match(self, result: ToolResult) -> _OpenCall | None:
-        for one in self.calls:
-            named = result.name in {None, "", one.call.name}
-            if one.result is None and (one.original_id == result.call_id if result.call_id else named):
-                return one
+        for call in self.calls:
+            named = result.name in {None, "", call.call.name}
+            if call.result is None and (call.original_id == result.call_id if result.call_id else named):
+                return call
         return None
 
 

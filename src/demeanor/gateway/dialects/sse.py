@@ -61,15 +61,15 @@ class SseReader:
             return []
         *lines, rest = _LINE_END.split(self._rest)
         self._rest = bytearray(rest)
-        return [found for line in lines if (found := self._take(bytes(line))) is not None]
+        return [event for line in lines if (event := self._take(bytes(line))) is not None]
 
     def close(self) -> list[Event]:
         """The incomplete event at the end of the stream, if any."""
-        found = [self._take(bytes(self._rest.rstrip(b"\r")))] if self._rest else []
+        events = [self._take(bytes(self._rest.rstrip(b"\r")))] if self._rest else []
         self._rest.clear()
         if self._data:
-            found.append(self._event())
-        return [event for event in found if event is not None]
+            events.append(self._event())
+        return [event for event in events if event is not None]
 
     def _take(self, line: bytes) -> Event | None:
         if not self._begun:
@@ -86,6 +86,6 @@ class SseReader:
         return None
 
     def _event(self) -> Event:
-        found = Event(data=b"\n".join(self._data), name=self._name)
+        event = Event(data=b"\n".join(self._data), name=self._name)
         self._data, self._name = [], ""
-        return found
+        return event

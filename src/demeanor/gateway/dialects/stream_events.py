@@ -219,10 +219,10 @@ class _PartBuilder:
         return opened
 
     def _summary(self, opened: tuple[str, ...]) -> tuple[str, ...]:
-        known = dict(enumerate(opened))
+        summaries = dict(enumerate(opened))
         for summary_index, pieces in self._summaries.items():
-            known[summary_index] = known.get(summary_index, "") + "".join(pieces)
-        return tuple(known[summary_index] for summary_index in sorted(known))
+            summaries[summary_index] = summaries.get(summary_index, "") + "".join(pieces)
+        return tuple(summaries[summary_index] for summary_index in sorted(summaries))
 
 
 def _thinking_deltas(index: int, thought: Thinking) -> Iterator[Delta]:

@@ -50,10 +50,10 @@ def arguments(raw: str) -> dict[str, Any] | None:
     if not raw or raw.isspace():
         return {}
     try:
-        found = loads(raw)
+        value = loads(raw)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def check_depth(data: Any, most: int = MAX_DEPTH) -> None:

@@ -46,15 +46,15 @@ async def inject(
     if fault.kind is FaultKind.HANG:
         return await _hang(fault, recording)
     async with upstream.answer(call) as reply:
-        found = await _whole_response(reply, call, recording)
-        if isinstance(found, ErrorReply):
-            return await deliver(found, call, recording, request)
-        recording.cost_usd = cost(found.usage, recording.price)
+        response = await _whole_response(reply, call, recording)
+        if isinstance(response, ErrorReply):
+            return await deliver(response, call, recording, request)
+        recording.cost_usd = cost(response.usage, recording.price)
         if fault.kind not in _CONTENT_FAULTS:
             recording.fault = str(fault)
-            return await send_with_fault(fault, found, call, recording, request)
-        changed = _change_content(fault, found, seed=call.seed)
-        if changed != found:
+            return await send_with_fault(fault, response, call, recording, request)
+        changed = _change_content(fault, response, seed=call.seed)
+        if changed != response:
             recording.fault = str(fault)
         return await deliver(FullReply(response=changed), call, recording, request)
 

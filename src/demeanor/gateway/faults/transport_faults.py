@@ -141,8 +141,8 @@ def _truncated_event(piece: bytes) -> bytes:
     """The last event of a piece with its name, its data cut short, and a proper end."""
     end = b"\n\n" if piece.endswith(b"\n\n") else b""
     event = piece.removesuffix(end).rpartition(b"\n\n")[2]
-    field, found, data = event.rpartition(b"data: ")
-    return field + found + data[: len(data) // 2] + end
+    field, mark, data = event.rpartition(b"data: ")
+    return field + mark + data[: len(data) // 2] + end
 
 
 def _split(body: bytes) -> tuple[bytes, ...]:

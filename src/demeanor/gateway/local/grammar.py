@@ -71,32 +71,34 @@ def _simplify(schema: Any, root: Any, depth: int) -> dict[str, Any]:
         return {"enum": list(schema["enum"])}
     for word in ("anyOf", "oneOf"):
         if isinstance(schema.get(word), list) and schema[word]:
-            return {"anyOf": [_simplify(one, root, depth - 1) for one in schema[word]]}
+            return {"anyOf": [_simplify(branch, root, depth - 1) for branch in schema[word]]}
     kind = schema.get("type")
     if isinstance(kind, list) and kind:
-        return {"anyOf": [_simplify({**schema, "type": one}, root, depth - 1) for one in kind]}
+        return {"anyOf": [_simplify({**schema, "type": type_}, root, depth - 1) for type_ in kind]}
     if isinstance(kind, str) and kind in _SIMPLE_TYPES:
         return {"type": kind}
     if kind == "array":
         return {"type": "array", "items": _simplify(schema.get("items"), root, depth - 1)}
     if isinstance(schema.get("properties"), Mapping):
         required = schema.get("required")
-        properties = {str(name): _simplify(one, root, depth - 1) for name, one in schema["properties"].items()}
+        properties = {
+            str(name): _simplify(property_, root, depth - 1) for name, property_ in schema["properties"].items()
+        }
         return _object_schema(properties, required if isinstance(required, list) else ())
     return {"type": "object"} if kind == "object" else {}
 
 
 def _object_schema(properties: Mapping[str, Any], required: Sequence[Any] | None = None) -> dict[str, Any]:
-    wanted = [name for name in properties if required is None or name in required]
-    return {"type": "object", "properties": dict(properties), "required": wanted, "additionalProperties": False}
+    names = [name for name in properties if required is None or name in required]
+    return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
 
 
 def _resolve(reference: str, root: Any) -> Any:
     """Resolve a reference within the same schema; external references are not followed."""
-    found = root
+    node = root
     for step in reference.removeprefix("#").split("/")[1:]:
-        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-    return found if reference.startswith("#") else None
+        node = node.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(node, Mapping) else None
+    return node if reference.startswith("#") else None
 
 
 def read_answer(text: str, request: Request, *, number: int, truncated: bool) -> tuple[Part, StopReason]:

@@ -52,12 +52,12 @@ def _split_examples(request: Request) -> tuple[str, list[tuple[str, str]]]:
     A system prompt may contain examples: `Examples:`, then lines of `User:`, `You: TOOL {…}` and `Result:`. A small
     model learns little from a description, but much from what looks like an earlier conversation.
     """
-    found = _EXAMPLES.search(request.system) if callable_tools(request) else None
-    if found is None:
+    match = _EXAMPLES.search(request.system) if callable_tools(request) else None
+    if match is None:
         return request.system, []
     examples: list[tuple[str, str]] = []
     tool = ""
-    for speaker, text in _LINE.findall(found[1]):
+    for speaker, text in _LINE.findall(match[1]):
         call = _CALL.fullmatch(text)
         if speaker == "You" and call:
             tool = call[1]
@@ -66,7 +66,7 @@ def _split_examples(request: Request) -> tuple[str, list[tuple[str, str]]]:
             examples.append(("assistant", json.dumps({FINAL: text}, ensure_ascii=False)))
         else:
             examples.append(("user", _result(tool, text) if speaker == "Result" else text))
-    return (request.system[: found.start()] + request.system[found.end() :]).strip(), examples
+    return (request.system[: match.start()] + request.system[match.end() :]).strip(), examples
 
 
 def _system(request: Request, system: str) -> str:
@@ -86,8 +86,10 @@ def signature(tool: Tool) -> str:
     """A tool on one line: `write_file(path, content): Create a file.`"""
     properties, required = tool.schema.get("properties"), tool.schema.get("required")
     names = properties if isinstance(properties, Mapping) else {}
-    wanted = required if isinstance(required, list) else ()
-    parameters = ", ".join(f"{name}{'' if name in wanted else '?'}{_kind(schema)}" for name, schema in names.items())
+    required_names = required if isinstance(required, list) else ()
+    parameters = ", ".join(
+        f"{name}{'' if name in required_names else '?'}{_kind(schema)}" for name, schema in names.items()
+    )
     description = " ".join(tool.description.split())[:_MAX_DESCRIPTION]
     return f"{tool.name}({parameters})" + (f": {description}" if description else "")
 
@@ -106,8 +108,8 @@ def _text(part: Part, names: Mapping[str, str], *, as_json: bool) -> str:
     if isinstance(part, Text):
         return json.dumps({FINAL: part.text}, ensure_ascii=False) if as_json and part.text else part.text
     if isinstance(part, ToolCall):
-        given = part.raw if part.arguments is None else part.arguments
-        return json.dumps({TOOL: part.name, ARGS: given}, ensure_ascii=False)
+        arguments = part.raw if part.arguments is None else part.arguments
+        return json.dumps({TOOL: part.name, ARGS: arguments}, ensure_ascii=False)
     if isinstance(part, ToolResult):
         name = part.name or names.get(part.call_id, "the tool")
         return _result(name, part.text)

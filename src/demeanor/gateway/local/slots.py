@@ -139,24 +139,24 @@ class SavedPrefixes:
             name = f"{len(self._files)}.state"
         if first:
             await _evaluate(slot, prefix, post, saved, name)
-        elif found := await asyncio.shield(asyncio.wrap_future(saved)):
+        elif saved_name := await asyncio.shield(asyncio.wrap_future(saved)):
             with contextlib.suppress(EngineError):
                 slot.held = ()
-                await post(f"/slots/{slot.number}?action=restore", {"filename": found})
+                await post(f"/slots/{slot.number}?action=restore", {"filename": saved_name})
 
 
 async def _evaluate(slot: Slot, prefix: ChatMessages, post: Post, saved: Future[str | None], name: str) -> None:
     """Evaluate a prefix and save the slot's state for others, which wait for it meanwhile."""
-    found = None
+    slot_name = None
     try:
         slot.held = ()
         await post("/v1/chat/completions", {"messages": prefix, "max_tokens": 1, "id_slot": slot.number})
         await post(f"/slots/{slot.number}?action=save", {"filename": name})
-        found = name
+        slot_name = name
     except EngineError:
         return
     finally:
-        saved.set_result(found)
+        saved.set_result(slot_name)
 
 
 def best_slot(slots: Sequence[Slot], messages: ChatMessages, *, shared: int) -> Slot:
@@ -174,7 +174,7 @@ def earlier_turns(held: ChatMessages, messages: ChatMessages, *, shared: int) ->
     return common - shared if shared < common < len(messages) else 0
 
 
-def common_messages(one: ChatMessages, other: ChatMessages) -> int:
+def common_messages(messages: ChatMessages, other: ChatMessages) -> int:
     """How many messages at the start of two conversations are equal."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (left, right) in pairs if left != right), min(len(one), len(other)))
+    pairs = enumerate(zip(messages, other, strict=False))
+    return next((at for at, (left, right) in pairs if left != right), min(len(messages), len(other)))

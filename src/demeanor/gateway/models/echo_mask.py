@@ -17,8 +17,8 @@ _SHORTEST = 8
 
 def secret_forms(secrets: Iterable[str]) -> Sequence[bytes]:
     """How secrets may occur in a response: the longest form first, because it may contain another."""
-    found = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
-    return sorted(found, key=len, reverse=True)
+    forms = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
+    return sorted(forms, key=len, reverse=True)
 
 
 class EchoMask:

@@ -40,10 +40,10 @@ def listed_price(base_url: str, model: str) -> Price | None:
     from genai_prices.data_snapshot import get_snapshot
 
     try:
-        _, found = get_snapshot().find_provider_model(model, None, None, base_url)
+        _, info = get_snapshot().find_provider_model(model, None, None, base_url)
     except LookupError:
         return None
-    return _price(found.get_prices(datetime.now(UTC)))
+    return _price(info.get_prices(datetime.now(UTC)))
 
 
 def price_list_version() -> str:

@@ -105,7 +105,7 @@ class Provider:
 
     def dialect_for(self, dialect: Dialect) -> Dialect:
         """The dialect in which to call the provider for an agent that uses `dialect`: the same one, if possible."""
-        return next((known for known in self.dialects if known.name == dialect.name), self.dialects[0])
+        return next((own for own in self.dialects if own.name == dialect.name), self.dialects[0])
 
     def url(self, path: str) -> URL:
         """The URL for a path of the dialect; a version in the base URL replaces the one in the path."""

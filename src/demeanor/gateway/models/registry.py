@@ -148,13 +148,17 @@ class ModelRegistry:
             return self._live(self._provider(where, provider), model)
         if maker := maker_of(name):
             return self._live(self._provider(where, self._router_of(maker)), name)
-        known = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *WELL_KNOWN))}
-        raise UnknownName("model", name, known, where=where)
+        names = {*self.names(), *WEIGHTS, *(f"{provider}/MODEL" for provider in (*self._providers, *WELL_KNOWN))}
+        raise UnknownName("model", name, names, where=where)
 
     def _router_of(self, maker: str) -> str:
         """The provider of a model that is written without one: its maker, or Cline's router if only its key is set."""
-        known, router = WELL_KNOWN[maker], WELL_KNOWN["cline"]
-        ready = maker in self._providers or self._environ.get(known.key_env) or not self._environ.get(router.key_env)
+        maker_provider, router = WELL_KNOWN[maker], WELL_KNOWN["cline"]
+        ready = (
+            maker in self._providers
+            or self._environ.get(maker_provider.key_env)
+            or not self._environ.get(router.key_env)
+        )
         return maker if ready else "cline"
 
     def _is_provider_model(self, name: str) -> bool:
@@ -173,8 +177,8 @@ class ModelRegistry:
         if script:
             if model is not None:
                 table.fail("model", "a script has no model of a provider", "leave it out")
-            found = load_script(self._root / script)
-            return found if price is None else replace(found, price=price)
+            scripted = load_script(self._root / script)
+            return scripted if price is None else replace(scripted, price=price)
         return self._live(
             self._provider(f"{table.where}: {table.prefix}provider", provider or ""), model or name, price
         )
@@ -198,23 +202,23 @@ class ModelRegistry:
 def read_model(table: Table) -> ModelSource:
     """Read a model's table."""
     priced = table.table("price")
-    found = ModelSource(
+    source = ModelSource(
         price=read_price(priced) if priced else None,
         script=table.maybe_text("script"),
         provider=table.maybe_text("provider"),
         model=table.maybe_text("model"),
     )
     table.finish()
-    return found
+    return source
 
 
 def read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_key: bool = True) -> Provider:
     """Read a provider's table; the well-known providers have defaults."""
-    known = WELL_KNOWN.get(name, KnownProvider(base_url="", dialects="", key_env=""))
-    base_url = table.text("base_url", known.base_url, required=not known.base_url)
+    usual = WELL_KNOWN.get(name, KnownProvider(base_url="", dialects="", key_env=""))
+    base_url = table.text("base_url", usual.base_url, required=not usual.base_url)
     if not base_url.startswith(("http://", "https://")):
         table.fail("base_url", f"{base_url!r} is not a URL", "start it with http:// or https://")
-    names = table.texts("dialects") or (table.choice("dialect", list(DIALECTS)) or known.dialects).split()
+    names = table.texts("dialects") or (table.choice("dialect", list(DIALECTS)) or usual.dialects).split()
     if not names:
         table.fail("dialect", "is required", f"one of: {', '.join(DIALECTS)}")
     for dialect in names:
@@ -224,7 +228,7 @@ def read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_k
         name,
         base_url=base_url,
         dialects=[DIALECTS[dialect] for dialect in names],
-        key=_key(table, known.key_env, environ, needed=need_key),
+        key=_key(table, usual.key_env, environ, needed=need_key),
         headers=table.strings("headers"),
         concurrency=table.whole("concurrency", least=1),
         per_minute=table.whole("requests_per_minute", least=1),

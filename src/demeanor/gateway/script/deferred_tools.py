@@ -18,7 +18,7 @@ _BRIDGE = "tool_call"
 
 
 def named_call(
-    request: Request, results: Sequence[ToolResult], name: str, given: Mapping[str, Any]
+    request: Request, results: Sequence[ToolResult], name: str, arguments: Mapping[str, Any]
 ) -> tuple[str, Mapping[str, Any]]:
     """The next call, as its tool and arguments, to use the tool whose name ends with `name`; raises LookupError.
 
@@ -26,16 +26,16 @@ def named_call(
     offers it by its bare name.
     """
     offered = [tool.name for tool in request.tools]
-    if found := next((tool for tool in offered if _is_named(tool, name)), None):
-        return found, given
+    if tool_name := next((tool for tool in offered if _is_named(tool, name)), None):
+        return tool_name, arguments
     listed = [match for result in results for match in re.findall(r'"name":\s*"([^"]+)"', result.text)]
-    found = next((tool for tool in listed if _is_named(tool, name)), None)
-    if found and _BRIDGE in offered:
-        return _BRIDGE, {"name": found, "arguments": dict(given)}
+    tool_name = next((tool for tool in listed if _is_named(tool, name)), None)
+    if tool_name and _BRIDGE in offered:
+        return _BRIDGE, {"name": tool_name, "arguments": dict(arguments)}
     search = next((tool for tool in offered if tool.lower() in _SEARCHES), None)
     if search is None or any(call.name == search for call in _calls(request)):
         if _bare(name) in offered:
-            return _bare(name), given
+            return _bare(name), arguments
         raise LookupError(f"no tool on offer is named {name!r}; on offer: {', '.join(offered) or 'none'}")
     return search, {"query": name.replace(".", " ")}
 

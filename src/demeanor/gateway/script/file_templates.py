@@ -38,8 +38,8 @@ def new_file_content(path: str, *, sentence: str, prompt: str, paths: Sequence[s
 
 def quoted(text: str, *, but: Sequence[str] = ()) -> list[str]:
     """All quoted texts except those in `but`, usually file names."""
-    found = ["".join(groups) for groups in _QUOTED.findall(text)]
-    return [words for words in found if words not in but]
+    strings = ["".join(groups) for groups in _QUOTED.findall(text)]
+    return [words for words in strings if words not in but]
 
 
 def _text(_path: str, sentence: str, prompt: str, paths: Sequence[str]) -> str:
@@ -47,8 +47,8 @@ def _text(_path: str, sentence: str, prompt: str, paths: Sequence[str]) -> str:
         if words := quoted(place, but=paths):
             return "\n".join(words if re.search(r"\blines\b", place) else words[:1]) + "\n"
     for place in (sentence, prompt):
-        if found := _UNQUOTED.search(place):
-            return found[1] + "\n"
+        if match := _UNQUOTED.search(place):
+            return match[1] + "\n"
     return "Hello!\n" if "greeting" in prompt.lower() else ""
 
 
@@ -68,8 +68,8 @@ def _style(_path: str, _sentence: str, prompt: str, paths: Sequence[str]) -> str
         "background-color": r"\bbackground\b[^.\n]*?\b(?:to|is|of)\s+['\"`]?(#\w+|[a-z]+)",
         "color": r"\btext colou?r\b[^.\n]*?\b(?:to|is|of)\s+['\"`]?(#\w+|[a-z]+)",
     }
-    found = {name: match[1] for name, pattern in options.items() if (match := re.search(pattern, prompt))}
-    lines = [f"  {name}: {value}{', sans-serif' if name == 'font-family' else ''};" for name, value in found.items()]
+    values = {name: match[1] for name, pattern in options.items() if (match := re.search(pattern, prompt))}
+    lines = [f"  {name}: {value}{', sans-serif' if name == 'font-family' else ''};" for name, value in values.items()]
     return "\n".join(["body {", *(lines or ["  margin: 0;"]), "}", ""])
 
 
@@ -98,8 +98,8 @@ def _python(path: str, sentence: str, prompt: str, paths: Sequence[str]) -> str:
 
 def _signature(sentence: str, prompt: str) -> tuple[str, str, str]:
     for place in (sentence, prompt):
-        if found := _FUNCTION.search(place):
-            return found[1], found[2].strip(), found[3] or ""
+        if match := _FUNCTION.search(place):
+            return match[1], match[2].strip(), match[3] or ""
         if named := _FUNCTION_NAME.search(place):
             return named[1], "text: string", "string"
     return "", "", ""
@@ -110,9 +110,9 @@ def _names(parameters: str) -> list[str]:
 
 
 def _expression(name: str, parameters: str, language: int) -> str | None:
-    known = _EXPRESSIONS.get(name.lower().replace("_", ""))
+    templates = _EXPRESSIONS.get(name.lower().replace("_", ""))
     try:
-        return known[language].format(*_names(parameters)) if known else None
+        return templates[language].format(*_names(parameters)) if templates else None
     except IndexError:
         return None
 

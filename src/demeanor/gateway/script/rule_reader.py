@@ -107,10 +107,10 @@ def deletes(context: SentenceContext) -> list[PlannedCall]:
 
 def replaces(context: SentenceContext) -> list[PlannedCall]:
     """Read a file, then replace some of its words."""
-    found = _REPLACE.search(context.sentence)
-    if not found:
+    match = _REPLACE.search(context.sentence)
+    if not match:
         return []
-    words = [word for word in found.groups() if word]
+    words = [word for word in match.groups() if word]
     path, old, new = context.paths[0], words[0], words[1]
 
     def change(turn: Turn, results: Sequence[str]) -> ToolCall:
@@ -213,12 +213,12 @@ def files(text: str) -> tuple[str, ...]:
 
 def sentences(prompt: str) -> list[str]:
     """Split a prompt into sentences; quoted text is never split."""
-    found, start = [], 0
+    parts, start = [], 0
     for match in _QUOTED_OR_END.finditer(prompt):
         if match[1]:
-            found.append(prompt[start : match.start()])
+            parts.append(prompt[start : match.start()])
             start = match.end()
-    return [sentence for sentence in (*found, prompt[start:]) if sentence.strip()]
+    return [sentence for sentence in (*parts, prompt[start:]) if sentence.strip()]
 
 
 def _final_text(steps: Sequence[PlannedCall], results: Sequence[str]) -> str:

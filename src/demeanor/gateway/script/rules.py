@@ -94,17 +94,17 @@ class ScriptRule:
 
     def answer(self, turn: Turn) -> Answer | None:
         """The rule's answer in this turn; None if the rule does not apply."""
-        found = self.prompt.search(turn.prompt) if self.prompt else None
+        match = self.prompt.search(turn.prompt) if self.prompt else None
         scripted_turn = self._turn_for(turn.done - self.after)
         if (
             scripted_turn is None
-            or (self.prompt and not found)
+            or (self.prompt and not match)
             or (self.result is not None and self.result not in turn.result)
         ):
             return None
         if self.chance < 1.0 and not turn.chance(self.chance, self.name):
             return None
-        values = {name: text or "" for name, text in (found.groupdict() if found else {}).items()}
+        values = {name: text or "" for name, text in (match.groupdict() if match else {}).items()}
         values |= {"prompt": turn.prompt, "result": turn.result}
         return Answer(
             text=_fill(scripted_turn.say, values),
@@ -191,9 +191,9 @@ def _read_call(table: Table, names: Sequence[str]) -> CallTemplate:
     kind = table.choice("kind", [kind.value for kind in Kind])
     if kind is None:
         table.fail("kind", "is required", "write what the tool does (kind: edit), or its name (tool: write_file)")
-    given = {name: table.maybe_text(name) for name in ARGUMENT_NAMES}
+    texts = {name: table.maybe_text(name) for name in ARGUMENT_NAMES}
     table.finish()
-    arguments = {name: _check_names(table, name, text, names) for name, text in given.items() if text is not None}
+    arguments = {name: _check_names(table, name, text, names) for name, text in texts.items() if text is not None}
     return CallTemplate(kind=Kind(kind), arguments=arguments)
 
 
@@ -230,7 +230,7 @@ def _check_names(table: Table, key: str, text: str, names: Sequence[str]) -> str
 
 
 def _fill(text: str, values: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: values[found[1]] if found[1] else found[0][0], text)
+    return _PLACEHOLDER.sub(lambda match: values[match[1]] if match[1] else match[0][0], text)
 
 
 def _fill_all(value: Any, values: Mapping[str, str]) -> Any:

@@ -52,8 +52,8 @@ def _own_name(tool: Tool) -> str:
 
 
 def _properties(tool: Tool) -> Mapping[str, Any]:
-    found = tool.schema.get("properties")
-    return found if isinstance(found, Mapping) else {}
+    properties = tool.schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _task_argument(tool: Tool) -> str | None:
@@ -65,13 +65,13 @@ def _task_argument(tool: Tool) -> str | None:
 
 
 def _start_arguments(tool: Tool, request: Request, task: str) -> dict[str, Any]:
-    given = {_task_argument(tool) or "prompt": task}
+    task_arguments = {_task_argument(tool) or "prompt": task}
     properties = _properties(tool)
     for name in tool.schema.get("required", ()):
-        if re.search(r"agent", name) and name not in given:
-            given[name] = _general_agent(tool, name, request)
-    found = tool_arguments(tool, Kind.OTHER, given)
-    return found | ({"run_in_background": False} if "run_in_background" in properties else {})
+        if re.search(r"agent", name) and name not in task_arguments:
+            task_arguments[name] = _general_agent(tool, name, request)
+    arguments = tool_arguments(tool, Kind.OTHER, task_arguments)
+    return arguments | ({"run_in_background": False} if "run_in_background" in properties else {})
 
 
 def _general_agent(tool: Tool, argument: str, request: Request) -> str:
@@ -87,9 +87,9 @@ def _general_agent(tool: Tool, argument: str, request: Request) -> str:
 
 def _wait_arguments(tool: Tool, started: str) -> dict[str, Any]:
     """Wait for the sub-agent whose id is in the result of the tool that started it."""
-    found = re.search(r'"(?:agent_)?id"\s*:\s*"([^"]+)"', started)
+    match = re.search(r'"(?:agent_)?id"\s*:\s*"([^"]+)"', started)
     name = next((name for name, schema in _properties(tool).items() if schema.get("type") == "array"), "targets")
-    return tool_arguments(tool, Kind.OTHER, {name: found[1] if found else ""})
+    return tool_arguments(tool, Kind.OTHER, {name: match[1] if match else ""})
 
 
 def _names_by_id(request: Request) -> dict[str, str]:

@@ -30,12 +30,12 @@ def unwrap(text: str) -> str:
 def _in_json(text: str) -> str:
     """The output in an agent's report: `{"returncode": 0, "output": …}`, `[{"result": …, "success": true}]`, …"""
     try:
-        found: Any = json.loads(text) if text[:1] in {"{", "["} else None
+        document: Any = json.loads(text) if text[:1] in {"{", "["} else None
     except (ValueError, RecursionError):
         return text
-    if isinstance(found, list) and len(found) == 1:
-        found = found[0]
-    if not isinstance(found, dict) or not found.keys() & _REPORTS:
+    if isinstance(document, list) and len(document) == 1:
+        document = document[0]
+    if not isinstance(document, dict) or not document.keys() & _REPORTS:
         return text
-    output = next((found[key] for key in ("output", "result", "content") if key in found), None)
+    output = next((document[key] for key in ("output", "result", "content") if key in document), None)
     return output if isinstance(output, str) else text

@@ -58,51 +58,51 @@ _ARGUMENTS: Mapping[Kind, tuple[str, ...]] = {
 
 def find_tool(tools: Sequence[Tool], kind: Kind, names: Sequence[str] | None = None) -> Tool | None:
     """The first tool of a kind that takes all these arguments; an editor can also read."""
-    wanted = _ARGUMENTS[kind] if names is None else names
+    argument_names = _ARGUMENTS[kind] if names is None else names
     kinds = {kind, Kind.EDIT} if kind is Kind.READ else {kind}
-    matching = [tool for tool in tools if kind_of(tool.name) in kinds and _fits(tool, kind, wanted)]
+    matching = [tool for tool in tools if kind_of(tool.name) in kinds and _fits(tool, kind, argument_names)]
     return min(matching, key=lambda tool: kind_of(tool.name) is not kind, default=None)
 
 
-def tool_arguments(tool: Tool, kind: Kind, given: Mapping[str, str], root: str = "") -> dict[str, Any]:
+def tool_arguments(tool: Tool, kind: Kind, values: Mapping[str, str], root: str = "") -> dict[str, Any]:
     """The given values with the names and shapes of the tool's schema; other required arguments get default values.
 
     A relative path is joined to `root`, the workspace, if the tool takes absolute paths only.
     """
     properties = _properties(tool)
-    found: dict[str, Any] = {}
-    for name, value in given.items():
+    arguments: dict[str, Any] = {}
+    for name, value in values.items():
         own = _own_name(properties, name) or name
         if name == "path" and root and _absolute(properties.get(own)):
             value = str(PurePosixPath(root, value))  # noqa: PLW2901 - the same path, made absolute
-        found[own] = _in_shape(value, own, properties.get(own, {}))
+        arguments[own] = _in_shape(value, own, properties.get(own, {}))
     for name in tool.schema.get("required", ()):
-        if name not in found:
-            found[name] = _default_value(properties.get(name, {}), kind, given)
-    return found
+        if name not in arguments:
+            arguments[name] = _default_value(properties.get(name, {}), kind, values)
+    return arguments
 
 
-def shell_command(kind: Kind, given: Mapping[str, str]) -> str | None:
+def shell_command(kind: Kind, values: Mapping[str, str]) -> str | None:
     """A shell command that does the same; None if there is none."""
-    path = shlex.quote(given.get("path", ""))
+    path = shlex.quote(values.get("path", ""))
     if kind is Kind.EXECUTE:
-        return given.get("command")
-    if kind is Kind.READ and "path" in given:
+        return values.get("command")
+    if kind is Kind.READ and "path" in values:
         return f"cat {path}"
-    if kind is Kind.DELETE and "path" in given:
+    if kind is Kind.DELETE and "path" in values:
         return f"rm {path}"
-    if kind is Kind.EDIT and given.keys() >= {"path", "content"}:
-        return f"printf %s {shlex.quote(given['content'])} > {path}"
-    if kind is Kind.EDIT and given.keys() >= {"path", "old", "new"}:
-        return f"python3 -c {shlex.quote(_REPLACE)} {path} {shlex.quote(given['old'])} {shlex.quote(given['new'])}"
+    if kind is Kind.EDIT and values.keys() >= {"path", "content"}:
+        return f"printf %s {shlex.quote(values['content'])} > {path}"
+    if kind is Kind.EDIT and values.keys() >= {"path", "old", "new"}:
+        return f"python3 -c {shlex.quote(_REPLACE)} {path} {shlex.quote(values['old'])} {shlex.quote(values['new'])}"
     if kind is Kind.SEARCH:
-        return f"grep -rn -e {shlex.quote(given['pattern'])} ." if "pattern" in given else "ls"
+        return f"grep -rn -e {shlex.quote(values['pattern'])} ." if "pattern" in values else "ls"
     return None
 
 
 def _properties(tool: Tool) -> Mapping[str, Any]:
-    found = tool.schema.get("properties")
-    return found if isinstance(found, Mapping) else {}
+    properties = tool.schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _own_name(properties: Mapping[str, Any], name: str) -> str | None:
@@ -122,13 +122,13 @@ def _absolute(schema: Any) -> bool:
 
 
 def _enumeration(schema: Any) -> list[Any]:
-    found = schema.get("enum") if isinstance(schema, Mapping) else None
-    return found if isinstance(found, list) else []
+    values = schema.get("enum") if isinstance(schema, Mapping) else None
+    return values if isinstance(values, list) else []
 
 
 def _type(schema: Any) -> Any:
-    found = schema.get("type") if isinstance(schema, Mapping) else None
-    return next((t for t in found if t != "null"), None) if isinstance(found, list) else found
+    types = schema.get("type") if isinstance(schema, Mapping) else None
+    return next((t for t in types if t != "null"), None) if isinstance(types, list) else types
 
 
 def _in_shape(value: str, name: str, schema: Any) -> Any:
@@ -142,11 +142,11 @@ def _in_shape(value: str, name: str, schema: Any) -> Any:
     return ["bash", "-lc", value] if name in {"command", "cmd"} else [value]
 
 
-def _default_value(schema: Any, kind: Kind, given: Mapping[str, str]) -> Any:
+def _default_value(schema: Any, kind: Kind, values: Mapping[str, str]) -> Any:
     """A value for a required argument that the script does not give."""
     choices = _enumeration(schema)
     if choices:
-        modes = ("str_replace", "replace", "edit") if "old" in given else _MODES.get(kind, ())
+        modes = ("str_replace", "replace", "edit") if "old" in values else _MODES.get(kind, ())
         return next((choice for choice in choices if str(choice).lower() in modes), choices[0])
     defaults = {"boolean": False, "integer": 0, "number": 0, "array": [], "object": {}, "null": None}
-    return defaults.get(_type(schema), f"{kind} {json.dumps(given, ensure_ascii=False)}"[:80])
+    return defaults.get(_type(schema), f"{kind} {json.dumps(values, ensure_ascii=False)}"[:80])

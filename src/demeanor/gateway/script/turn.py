@@ -119,28 +119,28 @@ class Turn:
 
     def tool(self, kind: str, *names: str) -> str | None:
         """The name of the offered tool of a kind that takes these arguments; None if there is none."""
-        found = find_tool(self.request.tools, Kind(kind), names or None)
-        return found.name if found else None
+        tool = find_tool(self.request.tools, Kind(kind), names or None)
+        return tool.name if tool else None
 
-    def call(self, kind: str, **given: str) -> ToolCall:
+    def call(self, kind: str, **arguments: str) -> ToolCall:
         """A call of the offered tool that does this; raises Unable if there is none."""
-        wanted = Kind(kind)
-        tool = find_tool(self.request.tools, wanted, tuple(given))
+        tool_kind = Kind(kind)
+        tool = find_tool(self.request.tools, tool_kind, tuple(arguments))
         if tool is None:
             tool = find_tool(self.request.tools, Kind.EXECUTE)
-            command = shell_command(wanted, given)
+            command = shell_command(tool_kind, arguments)
             if tool is None or command is None:
-                raise Unable(f"no tool on offer can {kind} with {', '.join(given) or 'nothing'}")
-            wanted, given = Kind.EXECUTE, {"command": command}
-        return self.call_tool(tool.name, tool_arguments(tool, wanted, given, self.workspace))
+                raise Unable(f"no tool on offer can {kind} with {', '.join(arguments) or 'nothing'}")
+            tool_kind, arguments = Kind.EXECUTE, {"command": command}
+        return self.call_tool(tool.name, tool_arguments(tool, tool_kind, arguments, self.workspace))
 
     def delegate(self, task: str) -> ToolCall | None:
         """The next call to have a sub-agent do a task; None if its result has arrived, Unable if no tool can do it."""
         try:
-            found = delegation(self.request, self.results, task)
+            started = delegation(self.request, self.results, task)
         except LookupError as error:
             raise Unable(str(error)) from None
-        return self.call_tool(*found) if found else None
+        return self.call_tool(*started) if started else None
 
     def submit_call(self, text: str = "") -> ToolCall | None:
         """The call that ends the conversation, for an agent that does not accept a text as the end."""
@@ -148,18 +148,18 @@ class Turn:
             return self.call_tool(_COMPLETE_TOOL, {"result": _complete_result(complete, text)})
         first = next((message for message in self.request.messages if message.role == "user"), None)
         texts = [part.text for part in first.parts if isinstance(part, Text)] if first else []
-        wanted = any(_SUBMIT_COMMAND in text for text in texts)
-        tool = find_tool(self.request.tools, Kind.EXECUTE) if wanted else None
+        by_command = any(_SUBMIT_COMMAND in text for text in texts)
+        tool = find_tool(self.request.tools, Kind.EXECUTE) if by_command else None
         if tool is None:
             return None
         return self.call_tool(tool.name, tool_arguments(tool, Kind.EXECUTE, {"command": _SUBMIT_COMMAND}))
 
-    def call_named(self, name: str, given: Mapping[str, Any]) -> ToolCall:
+    def call_named(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
         """The next call to use the tool whose name ends with `name`, such as one of an MCP server: the tool itself,
         or a search for it, if the agent offers it only after one. Raises Unable if there is no such tool.
         """
         try:
-            return self.call_tool(*named_call(self.request, self.results, name, given))
+            return self.call_tool(*named_call(self.request, self.results, name, arguments))
         except LookupError as error:
             raise Unable(str(error)) from None
 
@@ -168,9 +168,9 @@ class Turn:
         calls = calls_named(self.request, name)
         return tuple(result for result in self.results if result.call_id in calls)
 
-    def call_tool(self, name: str, given: Mapping[str, Any]) -> ToolCall:
+    def call_tool(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
         """A call of a tool by its name with its own arguments."""
-        return ToolCall(id="", name=name, arguments=dict(given), raw=json.dumps(given, ensure_ascii=False))
+        return ToolCall(id="", name=name, arguments=dict(arguments), raw=json.dumps(arguments, ensure_ascii=False))
 
     @cached_property
     def _last_prompt_and_results(self) -> tuple[str, tuple[ToolResult, ...]]:
@@ -202,8 +202,8 @@ def _complete_result(tool: Tool, text: str) -> Any:
 
 def _call_error(message: Message) -> ToolResult | None:
     """An agent's error message about a call, as the result of that call."""
-    found = next((_CALL_ERROR.match(part.text) for part in message.parts if isinstance(part, Text)), None)
-    return ToolResult(call_id="", parts=(Text(text=found[1]),), is_error=True) if found else None
+    match = next((_CALL_ERROR.match(part.text) for part in message.parts if isinstance(part, Text)), None)
+    return ToolResult(call_id="", parts=(Text(text=match[1]),), is_error=True) if match else None
 
 
 def user_text(message: Message) -> str:

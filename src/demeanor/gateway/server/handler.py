@@ -67,32 +67,32 @@ class RequestHandler:
         headers = {name.lower(): value for name, value in request.headers.items()}
         session.search_leak("the headers of a request", *headers, *headers.values())
         session.search_leak("the path or the query of a request", request.raw_path)
-        found = match_route(
+        match = match_route(
             self.dialects, request.method, path, query=request.query, headers=headers, token=session.token
         )
-        if found is None or found.route.operation == "probe":
-            if found is None and request.method == "POST":
+        if match is None or match.route.operation == "probe":
+            if match is None and request.method == "POST":
                 session.note(f"the agent sent a request that the gateway does not know: POST {one_line(path)}")
             return default_response(request)
-        if not found.authorized:
+        if not match.authorized:
             session.note("a request without the session's token was refused")
             return to_http_response(
-                found.dialect.write_error(_error(401, "auth", "this is not the token of this session"))
+                match.dialect.write_error(_error(401, "auth", "this is not the token of this session"))
             )
-        if found.route.operation == "models":
-            return to_http_response(found.dialect.write_models(name for name in session.models if name))
+        if match.route.operation == "models":
+            return to_http_response(match.dialect.write_models(name for name in session.models if name))
         if session.is_over():
-            return to_http_response(found.dialect.write_error(_too_many(session)))
-        call, problem = await _read(request, session, found, headers)
-        if found.route.operation == "count_tokens":
+            return to_http_response(match.dialect.write_error(_too_many(session)))
+        call, problem = await _read(request, session, match, headers)
+        if match.route.operation == "count_tokens":
             session.search_leak("a request that counts tokens", call.body)
             unrecorded = ExchangeRecorder(
-                number=0, dialect=found.dialect.name, request=call.request, started=0.0, origin=0.0
+                number=0, dialect=match.dialect.name, request=call.request, started=0.0, origin=0.0
             )
             return await self._answer(request, session, call, problem, unrecorded)
         reply = session.prefix.answer(call) if session.prefix and not problem else None
         call, changed = (call, ()) if problem or reply else _intervene(session, call)
-        with session.record(found.dialect.name, call.request, started=started, body=call.body) as recording:
+        with session.record(match.dialect.name, call.request, started=started, body=call.body) as recording:
             problem = _too_many(session) if session.is_over() else problem
             recording.interventions = changed
             if reply is not None:
@@ -165,10 +165,10 @@ class RequestHandler:
         """
         substitute = session.trial.subject.model
         own = self.resolve(substitute)
-        found = self.resolve(model)
-        if found is not None and (model in session.models or found is own):
-            return found, None
-        if found is not None or self.configured(model):
+        upstream = self.resolve(model)
+        if upstream is not None and (model in session.models or upstream is own):
+            return upstream, None
+        if upstream is not None or self.configured(model):
             remedy = f"allow it with also = [{json.dumps(model)}] in [agents.{session.trial.subject.agent}]"
             session.note(f"the agent requested the model {model!r}, which is not its own: refused ({remedy})")
             message = f"this session does not serve the model {model!r}: {remedy}"
@@ -196,17 +196,17 @@ async def _replay(
 
 
 async def _read(
-    request: web.BaseRequest, session: Session, found: RouteMatch, headers: dict[str, str]
+    request: web.BaseRequest, session: Session, match: RouteMatch, headers: dict[str, str]
 ) -> tuple[ModelCall, ProviderError | None]:
     """Read the call, and what is wrong with it, if anything."""
     limits = session.limits
-    body, asked, problem = b"", Request(model=found.route.model or "", messages=()), None
+    body, asked, problem = b"", Request(model=match.route.model or "", messages=()), None
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
     most = 0 if session.is_full else limits.request
     try:
-        body, (asked, problem) = await session.bodies.read(request, lambda body: _parse(found, body), limit=most)
+        body, (asked, problem) = await session.bodies.read(request, lambda body: _parse(match, body), limit=most)
         session.touch()
     except TooLarge:
         larger = f"the request is larger than {limits.request} bytes (limits.request)"
@@ -216,8 +216,8 @@ async def _read(
     url = request.rel_url
     call = ModelCall(
         request=asked,
-        dialect=found.dialect,
-        route=found.route,
+        dialect=match.dialect,
+        route=match.route,
         body=body,
         path=forward_path(split_prefix(url.raw_path)[1], url.raw_query_string, session.token),
         headers=headers,
@@ -241,11 +241,11 @@ def _intervene(session: Session, call: ModelCall) -> tuple[ModelCall, tuple[str,
     return replace(call, request=request, body=call.dialect.write_request(request).body), changed
 
 
-def _parse(found: RouteMatch, body: bytes) -> tuple[Request, ProviderError | None]:
+def _parse(match: RouteMatch, body: bytes) -> tuple[Request, ProviderError | None]:
     """The request in a body, and what is wrong with it, if anything."""
-    asked = Request(model=found.route.model or "", messages=())
+    asked = Request(model=match.route.model or "", messages=())
     try:
-        return found.dialect.read_request(body, found.route), None
+        return match.dialect.read_request(body, match.route), None
     except Malformed as error:
         return _unreadable(asked, body), _error(400, "bad_request", f"the request can't be read: {error}")
     except Exception as error:  # noqa: BLE001 - a bug in a dialect fails the exchange, not the server

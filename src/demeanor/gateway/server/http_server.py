@@ -194,10 +194,10 @@ class GatewayServer:
             return await self._handler.serve(request, session, path)
 
     def _resolve(self, name: str) -> Upstream | None:
-        found = self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
-        if found is not None:
-            self._used_upstreams[id(found)] = found
-        return found
+        model = self._models.get(name) if isinstance(self._models, Mapping) else self._models(name)
+        if model is not None:
+            self._used_upstreams[id(model)] = model
+        return model
 
 
 class _SharedListener:

@@ -46,7 +46,7 @@ def match_route(
     token: str,
 ) -> RouteMatch | None:
     """The dialect that matches; if several do (model lists), the one whose token is right."""
-    found: RouteMatch | None = None
+    match: RouteMatch | None = None
     for dialect in dialects:
         route = dialect.route(method, path, query)
         if route is None:
@@ -55,8 +55,8 @@ def match_route(
         authorized = hmac.compare_digest(presented.encode(), token.encode())
         if authorized:
             return RouteMatch(dialect=dialect, route=route, authorized=True)
-        found = found or RouteMatch(dialect=dialect, route=route, authorized=False)
-    return found
+        match = match or RouteMatch(dialect=dialect, route=route, authorized=False)
+    return match
 
 
 def forward_path(path: str, query: str, token: str) -> str:

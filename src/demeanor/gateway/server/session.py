@@ -235,9 +235,9 @@ class Session:
         if not self._intervention:
             return request, ()
         request, changed = intervene(request, self._intervention, self.facts)
-        for one, text in changed.items():
-            done = self._intervention.verb(one)
-            what = f"description of {one.removeprefix(TOOL)}" if one.startswith(TOOL) else f"instruction {one}"
+        for id_, text in changed.items():
+            done = self._intervention.verb(id_)
+            what = f"description of {id_.removeprefix(TOOL)}" if id_.startswith(TOOL) else f"instruction {id_}"
             self.note(f"the {what} was {done} in the agent's requests: {one_line(text, width=60)}")
         return request, tuple(changed)
 

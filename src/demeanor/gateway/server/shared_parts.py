@@ -32,8 +32,8 @@ class SharedParts:
     def share(self, request: Request, body: bytes) -> Request:
         """The same request, made of the parts that earlier requests had already."""
         key = hash(body)
-        if (known := self._requests.get(key)) is not None and known == request:
-            return known
+        if (earlier := self._requests.get(key)) is not None and earlier == request:
+            return earlier
         shared = [self._share(message) for message in request.messages]
         self.distinct += max(len(body) - sum(repeated for _, repeated in shared), 0)
         self._tools = self._tools if request.tools == self._tools else request.tools
@@ -43,9 +43,9 @@ class SharedParts:
 
     def _share(self, message: Message) -> tuple[Message, int]:
         """A message that is equal to this one, and the size of its content if it is not new."""
-        known = self._sizes.get(id(message))
-        if known is not None:  # the very same object: a dialect reads an item that is repeated once
-            return known
+        size = self._sizes.get(id(message))
+        if size is not None:  # the very same object: a dialect reads an item that is repeated once
+            return size
         same = self._messages.setdefault(_key(message), [])
         for equal in same:
             if equal == message:
@@ -60,11 +60,11 @@ def _key(message: Message) -> Hashable:
 
 
 def _part_key(part: Any) -> Hashable:
-    inside = (_part_key(one) for one in getattr(part, "parts", ()))
+    inside = (_part_key(inner) for inner in getattr(part, "parts", ()))
     return (part.kind, *(hash(getattr(part, name, None)) for name in _CONTENT), *inside)
 
 
 def part_size(part: Any) -> int:
     """The bytes of a part's content, approximately."""
     own = sum(len(getattr(part, name, None) or "") for name in _CONTENT)
-    return own + sum(part_size(one) for one in getattr(part, "parts", ()))
+    return own + sum(part_size(inner) for inner in getattr(part, "parts", ()))

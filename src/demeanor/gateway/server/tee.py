@@ -137,10 +137,10 @@ class _DetectingTee:
         start = self._start
         if start[:1] in {b"{", b"["}:
             return (_StreamTee if self._array else _UnstreamedTee)(*self._of)
-        found = first_line_is_event(start)
-        if found is None:
+        event_stream = first_line_is_event(start)
+        if event_stream is None:
             return None
-        return (_StreamTee if found else _UnreadableTee)(*self._of)
+        return (_StreamTee if event_stream else _UnreadableTee)(*self._of)
 
 
 class _StreamTee:

@@ -30,7 +30,7 @@ _NAMES: Mapping[str, str] = {
 }
 _BY_NAME: Mapping[str, tuple[str, ...]] = {
     name: tuple(meaning for meaning, names in _NAMES.items() if name in names.lower().split())
-    for name in {one for names in _NAMES.values() for one in names.lower().split()}
+    for name in {word for names in _NAMES.values() for word in names.lower().split()}
 }
 _BY_KIND: Mapping[tuple[Kind, str], str] = {
     (Kind.EXECUTE, "code"): "command",
@@ -91,15 +91,15 @@ def expected(kind: Kind, meaning: str) -> bool:
 
 def values(arguments: Mapping[str, Any], meaning: str, kind: Kind, tool: Tool | None = None) -> tuple[str, ...]:
     """The values with a meaning: one, several for a list, none if the call has no such argument."""
-    found = dict.fromkeys(_found(arguments, meaning, kind, _schema(tool), _MAX_DEPTH))
-    if not found and meaning == "url" and kind is Kind.FETCH:  # a prompt that contains the URL
-        found = dict.fromkeys(_URL.findall(json.dumps(arguments, ensure_ascii=False)))
-    if not found and meaning == "content" and expected(kind, "content"):
-        found = dict.fromkeys(_found(arguments, "new", kind, _schema(tool), _MAX_DEPTH))
-    if not found and expected(kind, meaning):
+    texts = dict.fromkeys(_found(arguments, meaning, kind, _schema(tool), _MAX_DEPTH))
+    if not texts and meaning == "url" and kind is Kind.FETCH:  # a prompt that contains the URL
+        texts = dict.fromkeys(_URL.findall(json.dumps(arguments, ensure_ascii=False)))
+    if not texts and meaning == "content" and expected(kind, "content"):
+        texts = dict.fromkeys(_found(arguments, "new", kind, _schema(tool), _MAX_DEPTH))
+    if not texts and expected(kind, meaning):
         name = _only_unknown(arguments, kind, tool)
-        found = dict.fromkeys(_texts(arguments[name], meaning)) if name is not None else {}
-    return tuple(found)[:_MAX_VALUES]
+        texts = dict.fromkeys(_texts(arguments[name], meaning)) if name is not None else {}
+    return tuple(texts)[:_MAX_VALUES]
 
 
 def unknown_names(arguments: Mapping[str, Any], kind: Kind, tool: Tool | None = None) -> tuple[str, ...]:
@@ -114,26 +114,26 @@ def unknown_names(arguments: Mapping[str, Any], kind: Kind, tool: Tool | None = 
 
 def described(tool: Tool | None) -> frozenset[str]:
     """The meanings of arguments that a tool's schema states in words, whatever their names are."""
-    found = {
+    meanings = {
         meaning
         for name, schema in _schema(tool).items()
         for meaning, words in _PLAIN_WORDS.items()
         if isinstance(schema, Mapping) and not _NOT_TEXT.fullmatch(_plain(name)) and words.search(_description(schema))
     }
-    return frozenset(found)
+    return frozenset(meanings)
 
 
 def working_folder(arguments: Mapping[str, Any]) -> str:
     """The folder in which a command starts; empty if the call does not say."""
-    found = [value for name, value in arguments.items() if _plain(name) in _WORK_FOLDERS and isinstance(value, str)]
-    return found[0] if found else ""
+    folders = [value for name, value in arguments.items() if _plain(name) in _WORK_FOLDERS and isinstance(value, str)]
+    return folders[0] if folders else ""
 
 
 def argv(arguments: Mapping[str, Any]) -> list[str] | None:
     """The command as a list of a program and its arguments, if it is given as one."""
     for name, value in arguments.items():
         if _plain(name) in {"command", "cmd", "argv"} and isinstance(value, list) and value:
-            return value if all(isinstance(one, str) for one in value) else None
+            return value if all(isinstance(word, str) for word in value) else None
     return None
 
 
@@ -144,9 +144,9 @@ def _found(
         if meaning in _meanings(name, kind, properties):
             yield from _texts(value, meaning, singular=_plain(name) in {"command", "cmd", "argv"})
         if isinstance(value, list) and depth:
-            for one in value[:_MAX_VALUES]:
-                if isinstance(one, Mapping):
-                    yield from _found(one, meaning, kind, _item_properties(properties.get(name)), depth - 1)
+            for item in value[:_MAX_VALUES]:
+                if isinstance(item, Mapping):
+                    yield from _found(item, meaning, kind, _item_properties(properties.get(name)), depth - 1)
         elif isinstance(value, Mapping) and depth:
             yield from _found(value, meaning, kind, _properties(properties.get(name)), depth - 1)
 
@@ -187,7 +187,7 @@ def _only_unknown(arguments: Mapping[str, Any], kind: Kind, tool: Tool | None) -
 def _texts(value: Any, meaning: str, *, singular: bool = False) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         if meaning == "command" and singular:
             yield from _script_of(value)
             yield shlex.join(value)
@@ -214,8 +214,8 @@ def _schema(tool: Tool | None) -> Mapping[str, Any]:
 
 
 def _properties(schema: Any) -> Mapping[str, Any]:
-    found = schema.get("properties") if isinstance(schema, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _item_properties(schema: Any) -> Mapping[str, Any]:

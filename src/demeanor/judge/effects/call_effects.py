@@ -85,12 +85,12 @@ def _kind(name: str, arguments: Mapping[str, Any], kind: Kind, offered: Tool | N
 
 def _inferred(name: str, arguments: Mapping[str, Any], offered: Tool | None) -> Kind:
     """The kind of an unknown tool: a command is executed, a path with a text is edited, otherwise the verb decides."""
-    known = {**dict.fromkeys(offered.schema.get("properties") or {} if offered else {}, ""), **arguments}
+    names_offered = {**dict.fromkeys(offered.schema.get("properties") or {} if offered else {}, ""), **arguments}
     meanings = ("command", "path", "content", "old", "url", "pattern")
-    has = {meaning for meaning in meanings if _takes(known, meaning)} | described(offered)
+    has = {meaning for meaning in meanings if _takes(names_offered, meaning)} | described(offered)
     if "command" in has:
         return Kind.EXECUTE
-    if "path" in has and (has & {"content", "old"} or _CHANGES & known.keys()):
+    if "path" in has and (has & {"content", "old"} or _CHANGES & names_offered.keys()):
         return Kind.EDIT
     verbs = _words(name).split("_")
     said = next((kind for kind, words in _VERBS.items() if set(verbs) & set(words.split())), Kind.OTHER)
@@ -104,11 +104,11 @@ def _inferred(name: str, arguments: Mapping[str, Any], offered: Tool | None) -> 
 
 
 def _takes(arguments: Mapping[str, Any], meaning: str) -> bool:
-    given = {
+    samples = {
         name: value if isinstance(value, str | list | Mapping) and value else "text"
         for name, value in arguments.items()
     }
-    return bool(values(given, meaning, Kind.OTHER))
+    return bool(values(samples, meaning, Kind.OTHER))
 
 
 def _words(name: str) -> str:
@@ -148,20 +148,20 @@ def _executed(arguments: Mapping[str, Any], kind: Kind, offered: Tool | None) ->
     words = argv(arguments)
     commands = values(arguments, "command", kind, offered)
     if words is not None:
-        found = [argv_effects(words, folder)]
+        collected = [argv_effects(words, folder)]
     elif any(isinstance(arguments.get(name), str) and arguments[name] for name in _NOT_SHELL):
-        found = [Effects(unclear=(Unclear(why="runs code that is not a shell command"),))]
+        collected = [Effects(unclear=(Unclear(why="runs code that is not a shell command"),))]
     elif not commands and unknown_names(arguments, kind, offered):
-        found = [Effects(unclear=(Unclear(why="no argument is known to be the command"),))]
+        collected = [Effects(unclear=(Unclear(why="no argument is known to be the command"),))]
     else:
-        found = [command_effects(command, folder) for command in commands]
-    known, unclear, step = [whole], list[Unclear](), 0
-    for one in found:
-        known += [replace(effect, step=step + effect.step) for effect in one.known]
-        unclear += [replace(part, step=step + part.step) for part in one.unclear]
-        step = max([step, *(effect.step for effect in known), *(part.step for part in unclear)])
+        collected = [command_effects(command, folder) for command in commands]
+    certain, unclear, step = [whole], list[Unclear](), 0
+    for effects in collected:
+        certain += [replace(effect, step=step + effect.step) for effect in effects.known]
+        unclear += [replace(part, step=step + part.step) for part in effects.unclear]
+        step = max([step, *(effect.step for effect in certain), *(part.step for part in unclear)])
     runs = [Effect(kind=kind, step=step)]  # a command is executed until its last step
-    return Effects(known=(*known, *runs), unclear=tuple(unclear))
+    return Effects(known=(*certain, *runs), unclear=tuple(unclear))
 
 
 def _patched(arguments: Mapping[str, Any], raw: str) -> tuple[Effect, ...]:

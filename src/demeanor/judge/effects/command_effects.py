@@ -83,8 +83,8 @@ class _EffectCollector:
         """Add the effects of one program with its redirections."""
         self._step += 1
         folder = self._folder(scope)
-        stdin = next((one.word.text for one in redirects if one.operator in {"<<", "<<-", "<<<"}), None)
-        reads_file = any(one.operator == "<" for one in redirects)
+        stdin = next((redirect.word.text for redirect in redirects if redirect.operator in {"<<", "<<-", "<<<"}), None)
+        reads_file = any(redirect.operator == "<" for redirect in redirects)
         self._add(_redirected(redirects, _output(words, stdin)), folder)
         if not words:
             return
@@ -105,8 +105,8 @@ class _EffectCollector:
         elif name == "find":
             self._find(rest, folder, depth)
         elif (inner := _wrapped(name, rest)) is not None:
-            if name == "xargs" and (given := separate(rest, _WRAPPERS[name].split()).value("-a", "--arg-file")):
-                self._add(on(Kind.READ, (given,)), folder)
+            if name == "xargs" and (file := separate(rest, _WRAPPERS[name].split()).value("-a", "--arg-file")):
+                self._add(on(Kind.READ, (file,)), folder)
             if name == "env" and (
                 chosen := separate(rest[: len(rest) - len(inner)], _ENV_OPTIONS).value("-C", "--chdir")
             ):
@@ -167,12 +167,12 @@ class _EffectCollector:
                 else:
                     self._run(name, argv[1:], None, folder, depth + 1)
 
-    def _add(self, found: Iterable[Effect | Unclear], folder: str | None) -> None:
-        for one in found:
-            if isinstance(one, Unclear):
-                self.unclear.append(replace(one, why=one_line(one.why, width=80), step=self._step))
+    def _add(self, effects: Iterable[Effect | Unclear], folder: str | None) -> None:
+        for effect in effects:
+            if isinstance(effect, Unclear):
+                self.unclear.append(replace(effect, why=one_line(effect.why, width=80), step=self._step))
             else:
-                self.known.append(replace(one, target=_placed(one, folder), step=self._step))
+                self.known.append(replace(effect, target=_placed(effect, folder), step=self._step))
 
     def _folder(self, scope: tuple[int, ...]) -> str | None:
         while scope not in self._folders:
@@ -274,12 +274,12 @@ def _placed(effect: Effect, folder: str | None) -> str | None:
 
 
 def _redirected(redirects: Iterable[Redirect], text: str | None) -> Iterator[Effect]:
-    for one in redirects:
-        target = one.word.text
-        if one.operator == "<":
-            yield from on(Kind.READ, (one.word,))
-        elif one.operator in _WRITES and target not in DEVICES and not (target or "").isdigit():
-            yield from on(Kind.EDIT, (one.word,), text=text)
+    for redirect in redirects:
+        target = redirect.word.text
+        if redirect.operator == "<":
+            yield from on(Kind.READ, (redirect.word,))
+        elif redirect.operator in _WRITES and target not in DEVICES and not (target or "").isdigit():
+            yield from on(Kind.EDIT, (redirect.word,), text=text)
 
 
 def _output(words: Sequence[Word], stdin: str | None) -> str | None:
@@ -290,10 +290,10 @@ def _output(words: Sequence[Word], stdin: str | None) -> str | None:
         return stdin
     if None in texts or name not in {"echo", "printf"}:
         return None
-    given = [text for text in texts if text is not None]
+    certain = [text for text in texts if text is not None]
     if name == "echo":
-        plain = given[1:] if given[:1] in (["-n"], ["-e"]) else given
-        return " ".join(plain) + ("" if given[:1] == ["-n"] else "\n")
-    if given[:1] in (["%s"], ["%s\\n"]):
-        return "".join(f"{text}\n" if given[0].endswith("n") else text for text in given[1:])
-    return given[0].replace("\\n", "\n").replace("\\t", "\t") if len(given) == 1 and "%" not in given[0] else None
+        plain = certain[1:] if certain[:1] in (["-n"], ["-e"]) else certain
+        return " ".join(plain) + ("" if certain[:1] == ["-n"] else "\n")
+    if certain[:1] in (["%s"], ["%s\\n"]):
+        return "".join(f"{text}\n" if certain[0].endswith("n") else text for text in certain[1:])
+    return certain[0].replace("\\n", "\n").replace("\\t", "\t") if len(certain) == 1 and "%" not in certain[0] else None

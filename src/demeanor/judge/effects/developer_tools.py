@@ -54,15 +54,15 @@ def _eslint(words: Sequence[Word], _: str | None) -> Found:
 
 def _tasks(harmless: str, *, formats: str = "", every: bool = False) -> Program:
     """A program with sub-commands, of which these touch no file, or format files; `every` argument may be one."""
-    known, formatters = names(harmless), names(formats)
+    harmless_names, formatters = names(harmless), names(formats)
 
     def effects(words: Sequence[Word], _: str | None) -> Found:
         arguments = separate(words, ("-C", "-f", "--directory", "--file", "--prefix", "--filter", "--dir", "--cwd"))
-        given = [word.text for word in arguments.operands if word.text not in {"run", "run-script"}]
-        tasks = [text for text in given if text is None or not (text.isdigit() or "=" in text)]
+        texts = [word.text for word in arguments.operands if word.text not in {"run", "run-script"}]
+        tasks = [text for text in texts if text is None or not (text.isdigit() or "=" in text)]
         if tasks[:1] and tasks[0] in formatters:
             return () if {"--check", "--diff"} & {word.text for word in words} else on(Kind.EDIT, (Word(None),))
-        if not tasks or not set(tasks if every else tasks[:1]) <= known:
+        if not tasks or not set(tasks if every else tasks[:1]) <= harmless_names:
             return unclear("runs a task of the project")
         fixes = any(word.text in {"--fix", "--write"} for word in words)
         return on(Kind.EDIT, (Word(None),)) if fixes else ()
@@ -94,8 +94,8 @@ def _script_on_files(name: str) -> Program:
             if not text.startswith("-") or files:
                 files.append(word)
                 continue
-            if found := _IN_PLACE.fullmatch(text):
-                suffix = found[1]
+            if match := _IN_PLACE.fullmatch(text):
+                suffix = match[1]
             if text.endswith("e") and not text.startswith("-i"):
                 scripts += [script for script in [next(rest, None)] if script is not None]
         in_place = suffix is not None and bool(scripts)

@@ -43,12 +43,12 @@ def git(words: Sequence[Word], stdin: str | None) -> Iterable[Effect | Unclear]:
     """The effects of `git …`. Commands that change only the repository itself have none."""
     start = leading(words, _OPTIONS)
     folder = separate(words[:start], _OPTIONS).value("-C", "--work-tree")
-    for found in _git(words, start, stdin) if start < len(words) else ():
-        if isinstance(found, Unclear) or found.target is None or folder is None or found.kind is Kind.FETCH:
-            yield found
+    for effect in _git(words, start, stdin) if start < len(words) else ():
+        if isinstance(effect, Unclear) or effect.target is None or folder is None or effect.kind is Kind.FETCH:
+            yield effect
         else:
-            target = None if folder.text is None else posixpath.join(folder.text, found.target)
-            yield replace(found, target=target)
+            target = None if folder.text is None else posixpath.join(folder.text, effect.target)
+            yield replace(effect, target=target)
 
 
 def _git(words: Sequence[Word], start: int, stdin: str | None) -> Iterable[Effect | Unclear]:
@@ -104,10 +104,10 @@ def _searched(command: str, rest: Sequence[Word]) -> Iterable[Effect | Unclear]:
     pattern: str | None = None
     if command == "grep":
         arguments = separate(named, ("-e", "-f", "-A", "-B", "-C", "-m", "--max-depth", "--threads", "--max-count"))
-        given, operands = arguments.value("-e"), arguments.operands
-        if given is None and operands:
-            given, operands = operands[0], operands[1:]
-        pattern = given.text if given is not None else None
+        word, operands = arguments.value("-e"), arguments.operands
+        if word is None and operands:
+            word, operands = operands[0], operands[1:]
+        pattern = word.text if word is not None else None
         if arguments.has("-O", "--open-files-in-pager"):
             yield from unclear("runs a program for the results of git grep")
     else:

@@ -15,8 +15,8 @@ _MAX_FILES = 1000
 
 def patch_effects(text: str) -> Iterator[Effect]:
     """One effect per file; its text is the text that is added."""
-    found = _codex(text) if "*** Begin Patch" in text else _unified(text)
-    for count, effect in enumerate(found):
+    effects = _codex(text) if "*** Begin Patch" in text else _unified(text)
+    for count, effect in enumerate(effects):
         if count >= _MAX_FILES:
             return
         yield effect

@@ -89,8 +89,8 @@ def program_effects(name: str, words: Sequence[Word], stdin: str | None) -> Foun
         return on(Kind.EDIT, separate(words, _CREATORS[name].split()).operands, text="")
     if name in FORMATTERS:
         return format_files(name, words)
-    found = _PROGRAMS.get(name)
-    return found(words, stdin) if found is not None else unclear(f"runs {name}")
+    program = _PROGRAMS.get(name)
+    return program(words, stdin) if program is not None else unclear(f"runs {name}")
 
 
 def _only_asks(name: str, texts: Sequence[str | None]) -> bool:
@@ -110,11 +110,11 @@ def _grep(name: str, words: Sequence[Word], with_value: Sequence[str]) -> Found:
         return unclear(f"runs a program for each file of {name}")
     if arguments.has("-x", "-X", "--exec", "--exec-batch") and name in {"fd", "fdfind"}:
         return unclear(f"runs a program for each result of {name}")
-    given = arguments.value("-e", "--regexp") if name not in {"fd", "fdfind"} else None
+    word = arguments.value("-e", "--regexp") if name not in {"fd", "fdfind"} else None
     operands = arguments.operands
-    if given is None and not arguments.has("-f", "--files"):
-        given, operands = (operands[0] if operands else None), operands[1:]
-    pattern = given.text if given is not None else None
+    if word is None and not arguments.has("-f", "--files"):
+        word, operands = (operands[0] if operands else None), operands[1:]
+    pattern = word.text if word is not None else None
     if not operands and name.endswith("grep") and not arguments.has("-r", "-R", "--recursive"):
         return ()  # it filters its standard input
     return on(Kind.SEARCH, operands or (Word("."),), text=pattern)
@@ -138,7 +138,7 @@ def _shred(words: Sequence[Word], _: str | None) -> Found:
 
 
 def _sed(words: Sequence[Word], _: str | None) -> Found:
-    copies = [found for word in words if (found := _SED_COPY.fullmatch(word.text or ""))]
+    copies = [match for word in words if (match := _SED_COPY.fullmatch(word.text or ""))]
     plain = [Word("-i") if _SED_COPY.fullmatch(word.text or "") else word for word in words]
     arguments = separate(plain, ("-e", "-f", "-l", "--expression", "--file"))
     scripts = [word for name, word in arguments.values if name in {"-e", "--expression"}]
@@ -149,7 +149,7 @@ def _sed(words: Sequence[Word], _: str | None) -> Found:
         scripts, operands = list(operands[:1]), operands[1:]
     if arguments.has("-i", "--in-place"):
         yield from on(Kind.EDIT, operands)
-        yield from on(Kind.EDIT, [kept_copy(word, found[1]) for found in copies for word in operands])
+        yield from on(Kind.EDIT, [kept_copy(word, copy[1]) for copy in copies for word in operands])
     else:
         yield from on(Kind.READ, operands)
     if not all(script.text is not None and _SAFE_SED.fullmatch(script.text) for script in scripts):
@@ -210,8 +210,8 @@ def _written(target: Word, sources: Sequence[Word], *, whole: bool) -> list[Effe
     if target.text is None:
         return on(Kind.EDIT, (target,))
     folder = target.text.rstrip("/")
-    known = [Word((word.text or "").rstrip("/").rpartition("/")[2], word.glob) for word in sources]
-    inside = [Word(f"{folder}/{word.text}", word.glob) for word in known if word.text]
+    targets = [Word((word.text or "").rstrip("/").rpartition("/")[2], word.glob) for word in sources]
+    inside = [Word(f"{folder}/{word.text}", word.glob) for word in targets if word.text]
     is_folder = target.text.endswith("/") or target.text in {".", ".."} or len(sources) > 1
     reach: Reach = "below" if whole else "exact"
     if is_folder:
@@ -275,8 +275,8 @@ def _patch(words: Sequence[Word], stdin: str | None) -> Found:
     arguments = separate(words, ("-p", "-i", "-d", "-o", "--input", "--directory"))
     if arguments.has("--dry-run"):
         return ()
-    found = list(patch_effects(stdin)) if stdin is not None else []
-    return found or on(Kind.EDIT, arguments.operands[:1] or (Word(None),))
+    effects = list(patch_effects(stdin)) if stdin is not None else []
+    return effects or on(Kind.EDIT, arguments.operands[:1] or (Word(None),))
 
 
 def _apply_patch(words: Sequence[Word], stdin: str | None) -> Found:

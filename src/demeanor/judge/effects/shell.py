@@ -119,9 +119,9 @@ def _without_here_documents(text: str) -> tuple[str, list[str]]:
     at = searches = 0
     while at < len(lines):
         kept.append(lines[at])
-        found = list(_HEREDOC.finditer(lines[at]))
+        matches = list(_HEREDOC.finditer(lines[at]))
         at += 1
-        for tabs, _, delimiter in (match.groups() for match in found):
+        for tabs, _, delimiter in (match.groups() for match in matches):
             searches += 1
             if searches > _MAX_DOCUMENTS:
                 raise UnreadableCommand(f"the command has more than {_MAX_DOCUMENTS} here-documents")
@@ -167,8 +167,8 @@ class _TreeWalker:
         redirects: list[Redirect] = []
         rest: list[SimpleCommand] = []
         for child in node.children_by_field_name("redirect"):
-            found, nested = self._redirect(child, scope, depth + 1)
-            redirects += found
+            own, nested = self._redirect(child, scope, depth + 1)
+            redirects += own
             rest += nested
         if body is not None and body.type == "command":
             yield from self._command(body, tuple(redirects), scope, depth + 1)
@@ -186,8 +186,8 @@ class _TreeWalker:
         rest: list[SimpleCommand] = []
         for child in node.children:
             if child.type.endswith("_redirect"):
-                found, nested = self._redirect(child, scope, depth + 1)
-                redirects += found
+                own, nested = self._redirect(child, scope, depth + 1)
+                redirects += own
                 rest += nested
                 continue
             yield from self._nested(child, scope, depth + 1)
@@ -211,8 +211,8 @@ class _TreeWalker:
                 word = self._document(child)
                 nested += self._nested(child, scope, depth + 1)
             elif child.type.endswith("_redirect"):
-                found, commands = self._redirect(child, scope, depth + 1)
-                redirects += found
+                own, commands = self._redirect(child, scope, depth + 1)
+                redirects += own
                 nested += commands
             elif child.type in {"heredoc_start", "heredoc_end", "file_descriptor"}:
                 continue
@@ -265,7 +265,7 @@ def _word(node: Node, depth: int) -> Word:
     if node.type == "raw_string":
         return Word(text[1:-1])
     if node.type == "ansi_c_string":
-        return Word(_ESCAPE.sub(lambda found: _ANSI_ESCAPES.get(found[1], found[0]), text[2:-1]))
+        return Word(_ESCAPE.sub(lambda match: _ANSI_ESCAPES.get(match[1], match[0]), text[2:-1]))
     if node.type in {"string", "translated_string"}:
         static = not any(child.type in _DYNAMIC for child in node.children)
         plain = _ESCAPE_IN_QUOTES.sub(_unescaped, text[text.index('"') + 1 : -1])
@@ -285,5 +285,5 @@ def _joined(words: list[Word], source: str) -> Word:
     return Word("".join(text for text in texts if text is not None), glob=any(word.glob for word in words))
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return "" if found[1] == "\n" else found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    return "" if match[1] == "\n" else match[1]

@@ -81,8 +81,8 @@ def _zip(words: Sequence[Word], _: str | None) -> Found:
     arguments = separate(words, ("-x", "-i", "-b", "-n", "-t", "-P"))
     archive, files = arguments.operands[:1], () if arguments.has("-d") else arguments.operands[1:]
     removed = files if arguments.has("-m") else ()
-    found = [*on(Kind.READ, files, reach="below"), *on(Kind.EDIT, archive or (Word(None),))]
-    return [*found, *on(Kind.DELETE, removed, reach="below")]
+    effects = [*on(Kind.READ, files, reach="below"), *on(Kind.EDIT, archive or (Word(None),))]
+    return [*effects, *on(Kind.DELETE, removed, reach="below")]
 
 
 def _edits_something(_: Sequence[Word], __: str | None) -> Found:

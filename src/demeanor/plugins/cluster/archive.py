@@ -72,9 +72,9 @@ def unpack(packed: bytes, sha256: str, into: Path) -> None:
         raise ArchiveError(f"the archive is damaged: {error}") from None
     if not engine.eof or engine.unused_data:
         raise ArchiveError("the archive is damaged: it is too long, or ends too early")
-    found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
-        raise ArchiveError(f"the archive has the hash {found[:12]}…, not {sha256[:12]}…")
+    actual = hashlib.sha256(data).hexdigest()
+    if actual != sha256:
+        raise ArchiveError(f"the archive has the hash {actual[:12]}…, not {sha256[:12]}…")
     into.parent.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix="part-", dir=into.parent))
     part.chmod(0o755)
@@ -99,8 +99,8 @@ def _extract(data: bytes, folder: Path) -> None:
 
 def _paths(folder: Path, prefix: str, leave_out: Callable[[str], bool]) -> Iterator[str]:
     """Files, folders and links below a folder, in order; links are not followed, special files are left out."""
-    with os.scandir(folder / prefix) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(folder / prefix) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
         path = f"{prefix}{entry.name}"
         if leave_out(path):

@@ -40,9 +40,9 @@ class AttemptQueue:
                 while not self._ready:
                     self._changed.clear()
                     await self._changed.wait()
-        found, self._ready = self._ready, {}
-        self._sent.update(found)
-        return tuple(found.items())
+        ready, self._ready = self._ready, {}
+        self._sent.update(ready)
+        return tuple(ready.items())
 
     def _ended(self, nonce: str, task: asyncio.Task[bytes]) -> None:
         self._tasks.discard(task)

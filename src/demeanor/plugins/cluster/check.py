@@ -62,7 +62,7 @@ async def check_cluster(catalog: Catalog, spec: ClusterSpec, subjects: tuple[Sub
     setup = run_setup(catalog, spec, Plan(cells=()), RunRequest(), seed=0)
     names = dict.fromkeys(subject.agent for subject in subjects if subject.agent not in catalog.only_for_tasks)
     starts = [catalog.subject(text) for text in start_subjects(catalog, names, isolated=setup.sandbox != "none")]
-    setup = replace(setup, subjects=tuple({str(one): one for one in (*subjects, *starts)}.values()))
+    setup = replace(setup, subjects=tuple({str(subject): subject for subject in (*subjects, *starts)}.values()))
     run = ClusterRun(setup=setup, spec=spec, project=project_packer(catalog.config, spec))
     session = ClusterSession(run)
     try:
@@ -73,7 +73,7 @@ async def check_cluster(catalog: Catalog, spec: ClusterSpec, subjects: tuple[Sub
             attempts = WorkerAttempts(run, pool, Path(folder))
             checks = (_start_agents(link, starts, run, attempts, start, catalog) for link in pool.links)
             broken = await asyncio.gather(*checks)
-        found = [
+        workers = [
             CheckedWorker(
                 name=link.name,
                 address=link.address,
@@ -87,7 +87,7 @@ async def check_cluster(catalog: Catalog, spec: ClusterSpec, subjects: tuple[Sub
         ]
     finally:
         await session.close()
-    return sorted(found, key=lambda worker: worker.name)
+    return sorted(workers, key=lambda worker: worker.name)
 
 
 async def _start_agents(

@@ -75,9 +75,9 @@ def status(*, used: bool) -> EngineStatus:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        found = {name: version(name) for name in ("distributed", "cryptography")}
+        versions = {name: version(name) for name in ("distributed", "cryptography")}
     except PackageNotFoundError as error:
         detail = f"{'[executor] selects a cluster' if used else 'optional'}; {error.name} is not installed"
         return EngineStatus(state="broken" if used else "ok", detail=detail, remedy=install_extra("cluster"))
-    detail = ", ".join(f"{name} {number}" for name, number in found.items())
+    detail = ", ".join(f"{name} {number}" for name, number in versions.items())
     return EngineStatus(state="ok", detail=detail, remedy="check its workers: demeanor cluster check" if used else "")

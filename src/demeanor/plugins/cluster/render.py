@@ -47,7 +47,7 @@ def workers_text(workers: Sequence[CheckedWorker], screen: Screen) -> str:
 
 def workers_json(workers: Sequence[CheckedWorker]) -> str:
     """The workers as JSON."""
-    found = [
+    rows = [
         {
             "name": worker.name,
             "address": worker.address,
@@ -67,15 +67,15 @@ def workers_json(workers: Sequence[CheckedWorker]) -> str:
         }
         for worker in workers
     ]
-    return json.dumps(found, indent=2) + "\n"
+    return json.dumps(rows, indent=2) + "\n"
 
 
 def _agents(worker: CheckedWorker) -> str:
-    found = [
+    versions = [
         f"{name} broken" if name in worker.broken else f"{name} {version}".strip()
         for name, version in worker.report.agents.items()
     ]
-    return ", ".join([*found, *(f"{name} missing" for name in worker.report.missing)]) or "-"
+    return ", ".join([*versions, *(f"{name} missing" for name in worker.report.missing)]) or "-"
 
 
 def _keys(worker: CheckedWorker) -> str:

@@ -76,14 +76,14 @@ class WorkerRuntime:
 
         The conductor calls this for each attempt, and then as long as one is in progress.
         """
-        found = self.runs.get(run)
-        if found is None:
+        worker_run = self.runs.get(run)
+        if worker_run is None:
             return None
-        found.last_sign = time.monotonic()
+        worker_run.last_sign = time.monotonic()
         queue = self._queues[run]
         if packed is not None:
             request, _ = unpack_message(AttemptRequest, packed)
-            queue.begin(request.nonce, self._attempt(found, request))
+            queue.begin(request.nonce, self._attempt(worker_run, request))
         return await queue.replies(received, hold, again=again)
 
     async def _attempt(self, run: WorkerRun, request: AttemptRequest) -> bytes:
@@ -114,8 +114,8 @@ class WorkerRuntime:
 
     async def attempt_seconds(self, run: str, nonce: str) -> float | None:
         """How long an attempt has been running; None if it is not."""
-        found = self.runs[run].running.get(nonce) if run in self.runs else None
-        return None if found is None else time.monotonic() - found.started
+        running = self.runs[run].running.get(nonce) if run in self.runs else None
+        return None if running is None else time.monotonic() - running.started
 
     async def cancel(self, run: str, nonces: tuple[str, ...] | None) -> None:
         """End some attempts, or all attempts of a run."""
@@ -124,10 +124,10 @@ class WorkerRuntime:
 
     async def close(self, run: str) -> None:
         """End a run."""
-        found = self.runs.pop(run, None)
+        worker_run = self.runs.pop(run, None)
         self._queues.pop(run, None)
-        if found is not None:
-            await found.close()
+        if worker_run is not None:
+            await worker_run.close()
 
     async def _watch_conductors(self) -> None:
         while True:

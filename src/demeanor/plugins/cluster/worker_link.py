@@ -92,14 +92,14 @@ class WorkerLink:
         """Call one of our functions on the worker; raises WorkerLost if it does not answer in time."""
         try:
             async with asyncio.timeout(seconds):  # wait_for of Python 3.11 can lose a cancellation
-                found = await self._client.run(function, *arguments, workers=[self.address])
+                answers = await self._client.run(function, *arguments, workers=[self.address])
         except TimeoutError:
             raise WorkerLost(f"did not answer within {seconds:g} seconds") from None
         except Exception as error:  # noqa: BLE001 - whatever broke on the worker or on the way
             raise WorkerLost(printable(f"did not answer: {type(error).__name__}: {error}")) from None
-        if self.address not in found:
+        if self.address not in answers:
             raise WorkerLost("is not connected any more")
-        return found[self.address]
+        return answers[self.address]
 
     async def open(self, setup: RunSetup, project: Archive | None) -> None:
         """Let the worker prepare for the run; sets `report`. Raises WorkerLost."""
@@ -171,12 +171,12 @@ class WorkerLink:
         received, self._received = tuple(self._received), []
         again, self._again = self._again, False
         try:
-            found = await self.call(exchange_here, run, packed, received, hold, again, seconds=seconds)
+            answer = await self.call(exchange_here, run, packed, received, hold, again, seconds=seconds)
         except BaseException:
             self._again = True  # replies may have been lost with the call
             raise
         try:
-            replies = () if found is None else unpack_replies(found)
+            replies = () if answer is None else unpack_replies(answer)
         except BadMessage:
             raise WorkerLost("sent an invalid answer") from None
         for nonce, reply in replies:
@@ -185,7 +185,7 @@ class WorkerLink:
                 self._note(f"a late result was discarded: {self._given_up.pop(nonce)}")
             elif nonce in self._replies and not self._replies[nonce].done():
                 self._replies[nonce].set_result(reply)
-        return found is not None
+        return answer is not None
 
     def _fail(self, nonces: Iterable[str], error: Exception) -> None:
         for nonce in nonces:

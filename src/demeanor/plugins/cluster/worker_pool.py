@@ -74,16 +74,16 @@ class WorkerPool:
     async def survey(self) -> None:
         """Find workers and let them prepare; raises UsageError if there are none."""
         waited = 0.0
-        while len(found := await listed_workers(self._client)) < self._run.expected:
-            if waited >= _FIND_SECONDS or (waited >= self._silence and found):
+        while len(workers := await listed_workers(self._client)) < self._run.expected:
+            if waited >= _FIND_SECONDS or (waited >= self._silence and workers):
                 break
             await asyncio.sleep(0.2)
             waited += 0.2
-        if not found:
+        if not workers:
             raise UsageError(
                 "the cluster has no workers\n  → start some, with the same certificates: demeanor help scale"
             )
-        await self._add(found)
+        await self._add(workers)
 
     async def stop(self) -> None:
         """End the run on all workers."""
@@ -107,7 +107,7 @@ class WorkerPool:
                 raise WorldError(VoidCause.WORKER, f"no worker was available for {self._silence:g} seconds")
             await asyncio.sleep(0.05)
             waited += 0.05
-        link = max(free, key=lambda one: one.slots - one.busy)
+        link = max(free, key=lambda link: link.slots - link.busy)
         link.busy += 1
         try:
             yield link
@@ -131,10 +131,10 @@ class WorkerPool:
         if link.report.problem:
             raise WorkerLost(link.report.problem)
 
-    async def _add(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+    async def _add(self, workers: Mapping[str, Mapping[str, Any]]) -> None:
         """Let new workers prepare, and use those that can make the same attempts as the others."""
         new = []
-        for address, worker in found.items():
+        for address, worker in workers.items():
             slots = slots_of(worker, self._run.spec.slots)
             name = str(worker["name"])
             link = WorkerLink(self._client, address, name=name, slots=slots, note=self.notes.append)
@@ -190,16 +190,16 @@ class WorkerPool:
                 return self._give_up(_NO_WORKER)
             try:
                 async with asyncio.timeout(self._silence):
-                    found = await listed_workers(self._client)
+                    workers = await listed_workers(self._client)
             except (OSError, TimeoutError):
                 if self._stopped:
                     return None
                 for link in self._links.values():
                     link.lose("the scheduler is gone")
                 return self._give_up(_GONE)
-            for address in [address for address in self._links if address not in found]:
+            for address in [address for address in self._links if address not in workers]:
                 self.lose(self._links.pop(address), "is not connected any more")
-            new = {address: worker for address, worker in found.items() if address not in self._links}
+            new = {address: worker for address, worker in workers.items() if address not in self._links}
             if new:
                 await self._add(new)
 
@@ -207,10 +207,10 @@ class WorkerPool:
         """Tell a worker regularly that we are here; give it up if it is silent, until it answers again."""
         while True:
             try:
-                known = await link.keep_alive(self._setup.run, seconds=self._silence)
+                alive = await link.keep_alive(self._setup.run, seconds=self._silence)
                 if not link.usable:
                     await self._welcome_back(link)
-                elif not known:
+                elif not alive:
                     await self.reopen(link)
             except WorkerLost as error:
                 if link.usable:

@@ -285,8 +285,8 @@ def _keys(setup: RunSetup, environ: Mapping[str, str]) -> dict[str, bool]:
     }
     variables = {}
     for name in sorted(str(name) for name in names):
-        known = WELL_KNOWN[name].key_env if name in WELL_KNOWN else ""
-        variable = str(setup.providers.get(name, {}).get("key_env", known))
+        key_env = WELL_KNOWN[name].key_env if name in WELL_KNOWN else ""
+        variable = str(setup.providers.get(name, {}).get("key_env", key_env))
         if variable:
             variables[variable] = bool(environ.get(variable))
     return variables
@@ -331,14 +331,14 @@ def _project_folder(setup: RunSetup, sandbox: Level, project: bytes | None, envi
 
 def _trial(request: AttemptRequest) -> Trial:
     """The trial, as far as an attempt needs it: the checks stay with the conductor."""
-    one = Eval(
+    eval_ = Eval(
         name=request.eval,
         policy=Policy.USUALLY_PASSES,
         scenario=request.scenario,
         checks=(),
         source=Source(path=Path(request.eval)),
     )
-    return Trial(eval=one, subject=request.subject, number=request.number, timeout=request.timeout)
+    return Trial(eval=eval_, subject=request.subject, number=request.number, timeout=request.timeout)
 
 
 def _without_spooled(after: Tree, redactor: Redactor) -> tuple[Tree, dict[str, bytes]]:

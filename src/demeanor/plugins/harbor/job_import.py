@@ -46,7 +46,7 @@ def matches(path: Path) -> bool:
 def _results(path: Path) -> list[Path]:
     """The results of the trials in a job folder, or the file itself if it is one."""
     paths = sorted(path.glob("*/result.json")) if path.is_dir() else [path]
-    return [one for one in paths if _is_result(read_json(one))]
+    return [file for file in paths if _is_result(read_json(file))]
 
 
 def _is_result(data: Any) -> bool:
@@ -56,19 +56,19 @@ def _is_result(data: Any) -> bool:
 def read(path: Path, options: ImportOptions) -> Imported:
     """Read the run in a job folder, or of one trial."""
     source, results = path, _results(path)
-    found = []
+    trials = []
     for result in results:
         data = expect(read_json(result), dict, result, "")
-        found.append((iso_time(data.get("started_at")) or "", as_text(data.get("trial_name")), result, data))
-    found.sort(key=lambda one: one[:3])
+        trials.append((iso_time(data.get("started_at")) or "", as_text(data.get("trial_name")), result, data))
+    trials.sort(key=lambda trial: trial[:3])
     counted: dict[tuple[str, str], int] = {}
     records = []
-    for _, _, result, data in found:
+    for _, _, result, data in trials:
         record = _record(data, result, options)
         cell = (record.eval, record.subject)
         counted[cell] = counted.get(cell, 0) + 1  # trials of a job are not numbered
         records.append(WrittenRecord(record=replace(record, number=counted[cell])))
-    started = min((when for when, *_ in found if when), default="1970-01-01T00:00:00.000+00:00")
+    started = min((when for when, *_ in trials if when), default="1970-01-01T00:00:00.000+00:00")
     run = imported_run(ORIGIN, started=started, uid=_uid(source, results), kind=options.kind or "ci")
     return Imported(run=run, origin=ORIGIN, source=source, cells=cells_of(records, layer=3), records=tuple(records))
 

@@ -31,9 +31,11 @@ def _lines(report: CalibrationReport) -> Iterator[Text]:
     yield Text(f"consistency   {_shown(report.consistency)}  trials on which all votes agree")
     held, tuning = _total(report.held_out), _total(report.tuning)
     yield Text(f"labels        {held} held out, used above; {tuning} for work on the question")
-    for one in report.rates:
-        corrected = rate(Estimate(value=one.rate, low=one.low, high=one.high))
-        yield Text(f"{one.subject}: {corrected} of trials are good; the judge passed {one.passed} of {one.judged}")
+    for rating in report.rates:
+        corrected = rate(Estimate(value=rating.rate, low=rating.low, high=rating.high))
+        yield Text(
+            f"{rating.subject}: {corrected} of trials are good; the judge passed {rating.passed} of {rating.judged}"
+        )
     for note in report.notes:
         yield Text(f"note: {note}")
 

@@ -67,11 +67,11 @@ def calibrate(
     evals = _evals(name, config)
     reports: list[CalibrationReport] = []
     unlabelled: dict[str, NoLabels] = {}
-    for one in evals:
+    for eval_ in evals:
         try:
-            reports.append(_calibrate(one, config, environ, results=results, labels=labels))
+            reports.append(_calibrate(eval_, config, environ, results=results, labels=labels))
         except NoLabels as error:
-            unlabelled[one.name] = error
+            unlabelled[eval_.name] = error
     if not reports and len(evals) > 1:
         raise NoLabels(f"{name}: none of its {len(evals)} cases has labels to compare with\n  → {_LABEL}")
     if not reports:
@@ -83,24 +83,24 @@ def calibrate(
 
 
 def _calibrate(
-    one: Eval, config: Config, environ: Mapping[str, str], *, results: Path, labels: Path | None
+    eval_: Eval, config: Config, environ: Mapping[str, str], *, results: Path, labels: Path | None
 ) -> CalibrationReport:
-    name = one.name
+    name = eval_.name
     with open_project_history(config, environ, results=results) as history:
         if labels is None:
-            found = list(labels_of_notes(read_notes(history, name=name)))
+            own_labels = list(labels_of_notes(read_notes(history, name=name)))
         else:
-            found = list(labels_of_file(labels, name, history.run("latest").name))
-        current = eval_hashes([one])[name]
+            own_labels = list(labels_of_file(labels, name, history.run("latest").name))
+        current = eval_hashes([eval_])[name]
         notes: list[str] = []
-        compared = list(_compared(history, one, found, current, notes))
+        compared = list(_compared(history, eval_, own_labels, current, notes))
         consistency = _consistency(compared, config, environ, results, notes)
         measured = tuple(cell for cell in history.eval_history(name) if cell.eval_hash == current and cell.judged)
     if not compared:
         used = "".join(f"\n  {note}" for note in notes)
         raise NoLabels(f"{name}: there are no labels to compare with{used}\n  → {_LABEL}")
     passed, left_out = latest_counts(measured)
-    report = _report(one, compared, consistency, (*notes, *left_out), passed)
+    report = _report(eval_, compared, consistency, (*notes, *left_out), passed)
     trials = [[this.label.run, this.label.subject, this.label.number] for this in compared]
     kept = keep_decisions(config, environ, results, [_kept(report, trials)])
     return replace(report, notes=(*report.notes, *kept))
@@ -109,22 +109,22 @@ def _calibrate(
 def _evals(name: str, config: Config) -> Sequence[Eval]:
     """The eval of this name, or all cases of it."""
     every = choose_evals(config)
-    found = [one for one in every if name in {one.name, one.cases_of}]
-    if not found:
-        raise UnknownName("eval", name, {known for one in every for known in (one.name, one.cases_of) if known})
-    if not any(map(asks_judge, found)):
+    chosen = [eval_ for eval_ in every if name in {eval_.name, eval_.cases_of}]
+    if not chosen:
+        raise UnknownName("eval", name, {other for eval_ in every for other in (eval_.name, eval_.cases_of) if other})
+    if not any(map(asks_judge, chosen)):
         raise UsageError(f"{name} asks no judge\n  → use rig.judge(…) or [[judge]]: demeanor help judges")
-    return found
+    return chosen
 
 
 def _compared(
-    history: SqlHistory, one: Eval, labels: Sequence[Label], current: str, notes: list[str]
+    history: SqlHistory, eval_: Eval, labels: Sequence[Label], current: str, notes: list[str]
 ) -> Iterator[_Compared]:
     """The labelled trials that the judge, as it is now, has judged."""
     other = void = unknown = 0
     for label in labels:
         try:
-            trials = history.trials(label.run, name=one.name, subject=label.subject)
+            trials = history.trials(label.run, name=eval_.name, subject=label.subject)
         except UnknownName:
             trials = ()
         record = next((trial for trial in trials if trial.number == label.number), None)
@@ -147,7 +147,7 @@ def _compared(
 
 
 def _counts(compared: Iterable[_Compared]) -> LabelledCounts:
-    cells = [(one.good, one.record.verdict.outcome == "pass") for one in compared]
+    cells = [(pair.good, pair.record.verdict.outcome == "pass") for pair in compared]
     return LabelledCounts(
         cells.count((True, True)), cells.count((True, False)), cells.count((False, True)), cells.count((False, False))
     )
@@ -160,12 +160,15 @@ def _consistency(
     runs: dict[str, StoredRun] = {}
     repeated = agreed = 0
     captures = open_capture_store(config)
-    for one in compared:
+    for pair in compared:
         try:
-            run = runs.setdefault(one.label.run, find_stored_run(one.label.run, results, config, environ))
-            text, where = capture_text(one.record, run=run.folder, captures=captures, home=run.place.source)
+            run = runs.setdefault(pair.label.run, find_stored_run(pair.label.run, results, config, environ))
+            text, where = capture_text(pair.record, run=run.folder, captures=captures, home=run.place.source)
             later = read_judge_answers(run.folder.folder if run.folder else None)
-            answers = (*read_capture_answers(text, where=where), *later.get((one.record.trial, one.record.attempt), ()))
+            answers = (
+                *read_capture_answers(text, where=where),
+                *later.get((pair.record.trial, pair.record.attempt), ()),
+            )
         except DemeanorError as error:
             problem = str(error).splitlines()[0]
             if isinstance(error, StoreError) and problem not in notes:
@@ -189,11 +192,11 @@ def _estimate(number: int, trials: int) -> ErrorRateEstimate | None:
 
 def latest_counts(cells: Iterable[RunCell]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Passed and judged trials by subject, of the runs with its present model; and notes about the runs left out."""
-    found: dict[str, list[RunCell]] = {}
+    cells_of: dict[str, list[RunCell]] = {}
     for cell in cells:
-        found.setdefault(cell.subject, []).append(cell)
+        cells_of.setdefault(cell.subject, []).append(cell)
     counts, notes = {}, []
-    for subject, own in found.items():
+    for subject, own in cells_of.items():
         latest = since_new_model(own)
         passed, failed = trials_of(latest)
         counts[subject] = (passed, passed + failed)
@@ -204,14 +207,14 @@ def latest_counts(cells: Iterable[RunCell]) -> tuple[dict[str, tuple[int, int]],
 
 
 def _report(
-    one: Eval,
+    eval_: Eval,
     compared: Sequence[_Compared],
     consistency: ErrorRateEstimate | None,
     notes: Sequence[str],
     measured: Mapping[str, tuple[int, int]],
 ) -> CalibrationReport:
-    held = _counts(this for this in compared if this.label.held_out(one.name))
-    tuning = _counts(this for this in compared if not this.label.held_out(one.name))
+    held = _counts(this for this in compared if this.label.held_out(eval_.name))
+    tuning = _counts(this for this in compared if not this.label.held_out(eval_.name))
     agreement = cohens_kappa(held)
     kappa = None
     if agreement is not None:
@@ -220,9 +223,9 @@ def _report(
     if held.informative:
         rates = tuple(corrected_rate(subject, *numbers, held) for subject, numbers in measured.items())
     return CalibrationReport(
-        eval=one.name,
-        judge=judge_identity(one),
-        model=one.judge.model,
+        eval=eval_.name,
+        judge=judge_identity(eval_),
+        model=eval_.judge.model,
         held_out=LabelSplit(**held._asdict()),
         tuning=LabelSplit(**tuning._asdict()),
         sensitivity=_estimate(held.passed_good, held.good),

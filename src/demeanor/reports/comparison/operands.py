@@ -46,14 +46,14 @@ def _subject_in(name: str, run: PastRun, cells: Sequence[RunCell]) -> Side:
 
 def side_of(history: History, name: str, root: Path, *, nights: int = NIGHTS, results: Path | None = None) -> Side:
     """The side with this name: a run, else a stretch of nights, a subject, a branch or a commit."""
-    found = _run(history, name, results) or _stretch(history, name, nights) or _subject(history, name, nights)
-    found = found or _branch(history, name, nights) or _commit(history, name, root)
-    if found is None:
+    side = _run(history, name, results) or _stretch(history, name, nights) or _subject(history, name, nights)
+    side = side or _branch(history, name, nights) or _commit(history, name, root)
+    if side is None:
         raise UsageError(
             f"{name!r} is not a run, stretch of nights, subject, branch or commit in the history\n"
             f"  → to check out and run a commit: demeanor compare --base {name}"
         )
-    return found
+    return side
 
 
 def _run(history: History, name: str, results: Path | None) -> Side | None:

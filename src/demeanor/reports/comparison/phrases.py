@@ -10,20 +10,22 @@ from demeanor.decide import DETECT_LEVEL, CompareOutcome, Comparison, Counts, Ev
 from demeanor.statistics import trials_per_side
 
 
-def summary(found: Comparison, counts: Mapping[str, int], known_bad: Mapping[str, int]) -> str:
+def summary(comparison: Comparison, counts: Mapping[str, int], known_bad: Mapping[str, int]) -> str:
     """`Can't tell: the mean pass rate may have fallen by up to 12.3 points (less than 5 are tolerated) …`."""
-    if not found.evals:
+    if not comparison.evals:
         return "Undecided: no eval can be compared"
-    if found.suite is None:
+    if comparison.suite is None:
         return "Undecided: all evals are USUALLY_FAILS, which do not count"
-    if found.answer == "undecided":
-        return f"Can't tell: {'; '.join(_doubts(found, found.suite))}"
+    if comparison.answer == "undecided":
+        return f"Can't tell: {'; '.join(_doubts(comparison, comparison.suite))}"
     outcomes = "; ".join(filter(None, (_outcomes(counts, "cell"), _outcomes(known_bad, "known failure"))))
-    if found.answer == "worse":
-        return f"Regressed: {outcomes}" + (f"; the mean pass rate fell by {change(found.suite)}" * found.suite.fell)
+    if comparison.answer == "worse":
+        return f"Regressed: {outcomes}" + (
+            f"; the mean pass rate fell by {change(comparison.suite)}" * comparison.suite.fell
+        )
     blind = counts[CompareOutcome.UNDERPOWERED]
     rest = f"; single cells could hide more: {_outcomes(counts, 'cell')}" if blind else f"; {outcomes}"
-    return f"Not worse by {found.margin * 100:g} points on average: {hidden(found.suite)}{rest}"
+    return f"Not worse by {comparison.margin * 100:g} points on average: {hidden(comparison.suite)}{rest}"
 
 
 def hidden(suite: Shift) -> str:
@@ -50,24 +52,24 @@ def score(counts: Counts) -> str:
     return f"{counts[0]}/{counts[1]}"
 
 
-def _doubts(found: Comparison, suite: Shift) -> Iterator[str]:
+def _doubts(result: Comparison, suite: Shift) -> Iterator[str]:
     """Why it is undecided, each with what would help."""
-    if found.suspicious:
-        verb = "looks" if len(found.suspicious) == 1 else "look"
-        trials = count(_trials(found.suspicious), "fresh trial")
-        yield f"{count(len(found.suspicious), 'cell')} {verb} worse; {trials} on each side would tell"
-    if found.uncompared:
-        yield f"{count(len(found.uncompared), 'cell')} of the base could not be compared"
-    if found.doubtful:
-        voids = count(found.doubtful, "void trial")
+    if result.suspicious:
+        verb = "looks" if len(result.suspicious) == 1 else "look"
+        trials = count(_trials(result.suspicious), "fresh trial")
+        yield f"{count(len(result.suspicious), 'cell')} {verb} worse; {trials} on each side would tell"
+    if result.uncompared:
+        yield f"{count(len(result.uncompared), 'cell')} of the base could not be compared"
+    if result.doubtful:
+        voids = count(result.doubtful, "void trial")
         yield f"{voids} of the new side may be the agent's doing, and would be too many failures"
-    if suite.low is not None and suite.low > -found.margin:
+    if suite.low is not None and suite.low > -result.margin:
         yield hidden(suite)
         return
-    size = f"{found.margin * 100:g}"
+    size = f"{result.margin * 100:g}"
     yield f"{hidden(suite)}, and {size} are too many"
-    if found.trials_needed:
-        yield f"about {count(found.trials_needed, 'trial')} per eval and side would show a drop of {size} points"
+    if result.trials_needed:
+        yield f"about {count(result.trials_needed, 'trial')} per eval and side would show a drop of {size} points"
 
 
 def _trials(suspects: Sequence[EvalComparison]) -> int:

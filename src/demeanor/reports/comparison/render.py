@@ -51,11 +51,11 @@ def compare_markdown(report: CompareReport) -> str:
 
 def all_notes(report: CompareReport) -> list[str]:
     """The notes of the comparison and of its evals; what is true of several evals once."""
-    found: dict[str, list[str]] = {}
-    for one in report.comparison.evals:
-        for note in one.notes:
-            found.setdefault(note, []).append(one.eval)
-    return [*report.notes, *(f"{', '.join(dict.fromkeys(evals))}: {note}" for note, evals in found.items())]
+    evals_by_note: dict[str, list[str]] = {}
+    for eval_ in report.comparison.evals:
+        for note in eval_.notes:
+            evals_by_note.setdefault(note, []).append(eval_.eval)
+    return [*report.notes, *(f"{', '.join(dict.fromkeys(evals))}: {note}" for note, evals in evals_by_note.items())]
 
 
 def _side(side: SideNote) -> str:
@@ -76,17 +76,17 @@ def _drop(value: float | None) -> str:
 
 def _shifts(report: CompareReport) -> Iterator[tuple[str, str]]:
     """The differences of the mean pass rate and of the usage."""
-    found = report.comparison
-    if found.suite is not None:
-        yield "pass rate", _points(found.suite)
-        yield "margin", f"a drop of less than {found.margin * 100:g} points is tolerated: margin in [statistics]"
-    if found.known_bad is not None:
-        yield "known bad", f"{_points(found.known_bad)} USUALLY_FAILS, not part of the pass rate"
+    comparison = report.comparison
+    if comparison.suite is not None:
+        yield "pass rate", _points(comparison.suite)
+        yield "margin", f"a drop of less than {comparison.margin * 100:g} points is tolerated: margin in [statistics]"
+    if comparison.known_bad is not None:
+        yield "known bad", f"{_points(comparison.known_bad)} USUALLY_FAILS, not part of the pass rate"
     rows: tuple[tuple[str, Shift | None, Callable[[float], str]], ...] = (
-        ("cost", found.cost_usd, _money),
-        ("tokens", found.tokens, lambda value: f"{value:,.0f}"),
-        ("turns", found.turns, lambda value: f"{value:.1f}"),
-        ("time", found.seconds, lambda value: f"{value:.1f} s"),
+        ("cost", comparison.cost_usd, _money),
+        ("tokens", comparison.tokens, lambda value: f"{value:,.0f}"),
+        ("turns", comparison.turns, lambda value: f"{value:.1f}"),
+        ("time", comparison.seconds, lambda value: f"{value:.1f} s"),
     )
     for label, shift, shown in rows:
         if shift is None:
@@ -151,19 +151,19 @@ def _labelled(label: str, text: str, screen: Screen) -> list[Text]:
 
 def _columns(report: CompareReport, screen: Screen) -> Iterator[Column]:
     evals = report.comparison.evals
-    yield Column(title="", cells=[Text(one.outcome.value, _STYLES[one.outcome]) for one in evals])
-    yield text_column("eval", [one_line(one.eval, width=300) for one in evals], screen, comfort=24, least=8)
-    if len({one.subject for one in evals}) > 1:
-        subjects = [one_line(one.subject, width=300) for one in evals]
+    yield Column(title="", cells=[Text(eval_.outcome.value, _STYLES[eval_.outcome]) for eval_ in evals])
+    yield text_column("eval", [one_line(eval_.eval, width=300) for eval_ in evals], screen, comfort=24, least=8)
+    if len({eval_.subject for eval_ in evals}) > 1:
+        subjects = [one_line(eval_.subject, width=300) for eval_ in evals]
         yield text_column("subject", subjects, screen, "dim", comfort=20, least=8)
-    yield text_column("policy", [policy_word(one.policy, screen.width) for one in evals], screen, rank=4)
-    yield text_column("base", [score(one.base) for one in evals], screen, align="right")
-    yield text_column("new", [score(one.new) for one in evals], screen, align="right")
-    if any(one.again for one in evals):
-        yield text_column("again", [_again(one) for one in evals], screen, align="right")
-    yield text_column("p", [p_value(one.p_value) for one in evals], screen, align="right", rank=2)
-    yield text_column("adjusted", [p_value(one.adjusted) for one in evals], screen, align="right", rank=1)
-    yield text_column(_DETECTABLE, [_drop(one.detectable_drop) for one in evals], screen, align="right", rank=3)
+    yield text_column("policy", [policy_word(eval_.policy, screen.width) for eval_ in evals], screen, rank=4)
+    yield text_column("base", [score(eval_.base) for eval_ in evals], screen, align="right")
+    yield text_column("new", [score(eval_.new) for eval_ in evals], screen, align="right")
+    if any(eval_.again for eval_ in evals):
+        yield text_column("again", [_again(eval_) for eval_ in evals], screen, align="right")
+    yield text_column("p", [p_value(eval_.p_value) for eval_ in evals], screen, align="right", rank=2)
+    yield text_column("adjusted", [p_value(eval_.adjusted) for eval_ in evals], screen, align="right", rank=1)
+    yield text_column(_DETECTABLE, [_drop(eval_.detectable_drop) for eval_ in evals], screen, align="right", rank=3)
 
 
 def _markdown(report: CompareReport) -> Iterator[str]:
@@ -172,18 +172,18 @@ def _markdown(report: CompareReport) -> Iterator[str]:
     yield f"- new: {_code(_side(report.new))}\n"
     yield "| Outcome | Eval | Policy | Subject | Base | New | Again | p | adjusted | detectable drop |"
     yield "| --- | --- | --- | --- | --: | --: | --: | --: | --: | --: |"
-    for one in report.comparison.evals:
+    for eval_ in report.comparison.evals:
         cells = [
-            one.outcome.value,
-            _code(one.eval),
-            POLICIES[one.policy],
-            _code(one.subject),
-            score(one.base),
-            score(one.new),
-            _again(one),
-            p_value(one.p_value).replace("<", "&lt;"),
-            p_value(one.adjusted).replace("<", "&lt;"),
-            _drop(one.detectable_drop),
+            eval_.outcome.value,
+            _code(eval_.eval),
+            POLICIES[eval_.policy],
+            _code(eval_.subject),
+            score(eval_.base),
+            score(eval_.new),
+            _again(eval_),
+            p_value(eval_.p_value).replace("<", "&lt;"),
+            p_value(eval_.adjusted).replace("<", "&lt;"),
+            _drop(eval_.detectable_drop),
         ]
         yield markdown.table_row(cells)
     yield ""

@@ -129,8 +129,8 @@ def compare_report(base: Side, new: Side, comparison: Comparison, *, notes: tupl
 
 
 def _counts(evals: Iterable[EvalComparison]) -> dict[str, int]:
-    found = Counter(one.outcome for one in evals)
-    return {outcome.value: found[outcome] for outcome in CompareOutcome}
+    counter = Counter(eval_.outcome for eval_ in evals)
+    return {outcome.value: counter[outcome] for outcome in CompareOutcome}
 
 
 def _note(side: Side) -> SideNote:

@@ -17,47 +17,47 @@ from demeanor.reports.run import LAYERS, POLICIES
 _NOT_ENOUGH = "not enough nights yet to detect a change"
 
 
-def history_terminal(found: EvalHistory, screen: Screen | None = None) -> str:
+def history_terminal(history: EvalHistory, screen: Screen | None = None) -> str:
     """The history as text for `screen`."""
     screen = screen or Screen()
-    return paint(_lines(found, screen), screen)
+    return paint(_lines(history, screen), screen)
 
 
-def _lines(found: EvalHistory, screen: Screen) -> Iterator[Text]:
-    runs = "all runs" if found.kind == "all" else f"{found.kind} runs"
-    layer = f", layer {found.layer}: {LAYERS[found.layer]}" if found.layer == 3 else ""
-    yield Text.assemble((screen.safe(one_line(found.eval, width=300)), "bold"), (f"  {runs}{layer}", "dim"))
-    for one in found.subjects:
+def _lines(history: EvalHistory, screen: Screen) -> Iterator[Text]:
+    runs = "all runs" if history.kind == "all" else f"{history.kind} runs"
+    layer = f", layer {history.layer}: {LAYERS[history.layer]}" if history.layer == 3 else ""
+    yield Text.assemble((screen.safe(one_line(history.eval, width=300)), "bold"), (f"  {runs}{layer}", "dim"))
+    for subject in history.subjects:
         yield Text()
-        yield from _subject(one, screen)
-    for note in found.alike.notes:
+        yield from _subject(subject, screen)
+    for note in history.alike.notes:
         yield from _paragraph(note, screen, "dim")
 
 
-def _subject(one: SubjectHistory, screen: Screen) -> Iterator[Text]:
-    judged = sum(past.cell.judged > 0 for past in one.past)
-    facts = f"  {POLICIES[one.policy]}, {count(len(one.past), 'run')}, {judged} with data"
-    yield from wrapped(Text.assemble((screen.safe(one_line(one.subject)), "bold"), (facts, "dim")), screen.width)
-    yield from _bars(one.past, screen)
-    days = {past.run: numbers.when(past.started) for past in one.past}
-    if one.present.first != one.stretches[-1].first:
-        yield from _paragraph(f"now, {_segment(one.present, days)}", screen, "bold")
-    for segment in one.stretches:
+def _subject(history: SubjectHistory, screen: Screen) -> Iterator[Text]:
+    judged = sum(past.cell.judged > 0 for past in history.past)
+    facts = f"  {POLICIES[history.policy]}, {count(len(history.past), 'run')}, {judged} with data"
+    yield from wrapped(Text.assemble((screen.safe(one_line(history.subject)), "bold"), (facts, "dim")), screen.width)
+    yield from _bars(history.past, screen)
+    days = {past.run: numbers.when(past.started) for past in history.past}
+    if history.present.first != history.stretches[-1].first:
+        yield from _paragraph(f"now, {_segment(history.present, days)}", screen, "bold")
+    for segment in history.stretches:
         yield from _paragraph(_segment(segment, days), screen)
-    if not one.course.points and one.course.enough:
+    if not history.course.points and history.course.enough:
         yield from _paragraph("no change of the rate", screen)
-    for point in one.course.points:
+    for point in history.course.points:
         yield from _paragraph(_point(point, days), screen, "bold red" if point.direction == "fall" else "bold green")
         yield from _paragraph(_range(point, days), screen)
         for cause in point.causes:
             yield from _paragraph(f"  then: {phrases.PARTS[cause.part]} {cause.before} → {cause.after}", screen)
-    for change in one.course.changes:
+    for change in history.course.changes:
         mark = phrases.mark_of(change.part)
         values = f"{one_line(change.before, width=40)} → {one_line(change.after, width=40)}"
         yield from _paragraph(f"{mark} {days[change.run]}  {phrases.PARTS[change.part]} {values}", screen, "dim")
-    if any(map(files_unknown, one.course.fingerprints)):
-        yield from _paragraph(unknown_files_note(one.subject), screen, "dim")
-    yield from _paragraph(_false_alarms(one), screen, "dim")
+    if any(map(files_unknown, history.course.fingerprints)):
+        yield from _paragraph(unknown_files_note(history.subject), screen, "dim")
+    yield from _paragraph(_false_alarms(history), screen, "dim")
 
 
 def _bars(past: Sequence[PastCell], screen: Screen) -> Iterator[Text]:
@@ -65,22 +65,22 @@ def _bars(past: Sequence[PastCell], screen: Screen) -> Iterator[Text]:
     available = screen.width - 14
     line: list[PastCell] = []
     used = 0
-    for one in (*past, None):
-        wide = 0 if one is None else 1 + len(one.cell.marks) + one.cell.mixed
-        if line and (one is None or used + wide > available):
+    for cell in (*past, None):
+        wide = 0 if cell is None else 1 + len(cell.cell.marks) + cell.cell.mixed
+        if line and (cell is None or used + wide > available):
             shown = sparkline([each.cell for each in line], screen)
             yield Text.assemble((f"  {line[0].started[:10]}  ", "dim"), shown)
             line, used = [], 0
-        if one is not None:
-            line.append(one)
+        if cell is not None:
+            line.append(cell)
             used += wide
 
 
-def _segment(found: Segment, days: dict[str, str]) -> str:
-    rate = f"{numbers.rate(found.rate)}, {found.passed} of {found.judged}" if found.rate else "no data"
-    mark = {None: "from", "eval": f"{phrases.EVAL_MARK} from"}.get(found.mark, f"{phrases.SUBJECT_MARK} from")
-    mixed = f", across {phrases.SUBJECT_MARK}" if found.mixed else ""
-    return f"{mark} {days[found.first]}: {rate} in {count(found.runs, 'run')}{mixed}"
+def _segment(segment: Segment, days: dict[str, str]) -> str:
+    rate = f"{numbers.rate(segment.rate)}, {segment.passed} of {segment.judged}" if segment.rate else "no data"
+    mark = {None: "from", "eval": f"{phrases.EVAL_MARK} from"}.get(segment.mark, f"{phrases.SUBJECT_MARK} from")
+    mixed = f", across {phrases.SUBJECT_MARK}" if segment.mixed else ""
+    return f"{mark} {days[segment.first]}: {rate} in {count(segment.runs, 'run')}{mixed}"
 
 
 def _point(point: ChangePoint, days: dict[str, str]) -> str:
@@ -98,12 +98,12 @@ def _range(point: ChangePoint, days: dict[str, str]) -> str:
     return f"  between {days[point.last_before]} and {days[point.first_after]}{commits}"
 
 
-def _false_alarms(one: SubjectHistory) -> str:
-    if one.course.enough:
+def _false_alarms(own: SubjectHistory) -> str:
+    if own.course.enough:
         return (
-            f"expect at most one false alarm of this eval in {count(one.course.nights_between_false_alarms, 'night')}"
+            f"expect at most one false alarm of this eval in {count(own.course.nights_between_false_alarms, 'night')}"
         )
-    return f"{_NOT_ENOUGH} ({count(one.course.nights, 'night')} since the last change of the eval or its rate)"
+    return f"{_NOT_ENOUGH} ({count(own.course.nights, 'night')} since the last change of the eval or its rate)"
 
 
 def _paragraph(text: str, screen: Screen, style: str = "") -> list[Text]:

@@ -130,14 +130,20 @@ def eval_history(
         layer = cell.layer
         by_subject.setdefault(cell.subject, []).append(cell)
     courses = rate_histories((cell for own in by_subject.values() for cell in own), alike.value)
-    found = tuple(_subject(one, own, nights, courses[one]) for one, own in by_subject.items() if subject in {None, one})
-    return EvalHistory(eval=name, kind=kind, subjects=found, layer=layer, alike=alike)
+    subjects = tuple(
+        _subject(own_subject, own, nights, courses[own_subject])
+        for own_subject, own in by_subject.items()
+        if subject in {None, own_subject}
+    )
+    return EvalHistory(eval=name, kind=kind, subjects=subjects, layer=layer, alike=alike)
 
 
 def _subject(subject: str, cells: Sequence[RunCell], nights: Sequence[Night], course: RateHistory) -> SubjectHistory:
     own = {cell.run: cell for cell in cells}
     facts = {cell.run: (cell.started, cell.commit) for cell in cells}
-    facts |= {one.name: (one.info.started, one.info.commit) for one in nights if one.info.started > cells[0].started}
+    facts |= {
+        night.name: (night.info.started, night.info.commit) for night in nights if night.info.started > cells[0].started
+    }
     order = sorted(facts, key=lambda run: (facts[run][0], run))
     cells_by_run = night_cells(own, order, course.changes)
     past = tuple(
@@ -152,7 +158,7 @@ def _subject(subject: str, cells: Sequence[RunCell], nights: Sequence[Night], co
     )
     parts = _divide(past)
     began = course.points[-1].began if course.points else ""
-    present = next((parts[-1][index:] for index, one in enumerate(parts[-1]) if one.run == began), parts[-1])
+    present = next((parts[-1][index:] for index, cell in enumerate(parts[-1]) if cell.run == began), parts[-1])
     return SubjectHistory(
         subject=subject,
         policy=cells[-1].policy,
@@ -165,23 +171,23 @@ def _subject(subject: str, cells: Sequence[RunCell], nights: Sequence[Night], co
 
 def _divide(past: Sequence[PastCell]) -> list[list[PastCell]]:
     parts: list[list[PastCell]] = []
-    for one in past:
-        if not parts or one.cell.restarts:
+    for cell in past:
+        if not parts or cell.cell.restarts:
             parts.append([])
-        parts[-1].append(one)
+        parts[-1].append(cell)
     return parts
 
 
 def _segment(own: Sequence[PastCell], *, first: bool) -> Segment:
-    passed, judged = sum(one.cell.passed for one in own), sum(one.cell.judged for one in own)
+    passed, judged = sum(cell.cell.passed for cell in own), sum(cell.cell.judged for cell in own)
     mark: Mark = "eval" if "eval" in own[0].cell.marks else "model"
     return Segment(
         first=own[0].run,
         last=own[-1].run,
-        runs=sum(one.cell.judged > 0 for one in own),
+        runs=sum(cell.cell.judged > 0 for cell in own),
         passed=passed,
         judged=judged,
         rate=estimate(passed, judged) if judged else None,
         mark=None if first else mark,
-        mixed=any("subject" in one.cell.marks for one in own[1:]) or any(one.cell.mixed for one in own),
+        mixed=any("subject" in cell.cell.marks for cell in own[1:]) or any(cell.cell.mixed for cell in own),
     )

@@ -66,8 +66,8 @@ def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
     style = "dim" if group.expected else "red"
     if group.kind == "void":
         style = "yellow"
-    known = ", known to fail" if group.expected else ""
-    size = f"{count(len(group.trials), 'trial')}{known}"
+    expectation = ", known to fail" if group.expected else ""
+    size = f"{count(len(group.trials), 'trial')}{expectation}"
     head = Text.assemble((size, style), "  ", (screen.safe(group.title), "bold"))
     first, *more = wrapped(head, screen.width, indent=_INDENT)
     yield Text.assemble(f"{number:<{_INDENT}}", first[_INDENT:])
@@ -81,8 +81,8 @@ def _group(number: int, group: Group, screen: Screen) -> Iterator[Text]:
     if divergence is not None:
         yield from _labelled(f"   step {divergence.step}", one_line(divergence.did, width=300), screen)
         yield from _labelled("   instead", one_line(divergence.instead, width=300), screen)
-    if found := _found(group):
-        yield from _labelled("   found", found, screen)
+    if reason := _found(group):
+        yield from _labelled("   found", reason, screen)
     for command in filter(None, (group.trace, group.reproduce)):
         yield from command_lines(command, screen, indent=_INDENT)
 

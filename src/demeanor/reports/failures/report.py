@@ -146,11 +146,13 @@ def _rank(group: Group) -> tuple[bool, int, str, str, str]:
 
 def _passes_by_eval(trials: Iterable[TrialSteps]) -> dict[str, list[TrialSteps]]:
     """Return the passing trials by eval, one for each distinct sequence of steps."""
-    found: dict[str, dict[tuple[str, tuple[str, ...]], TrialSteps]] = {}
+    steps_by_outcome: dict[str, dict[tuple[str, tuple[str, ...]], TrialSteps]] = {}
     for trial in trials:
         if isinstance(trial.record.verdict, Pass):
-            found.setdefault(trial.record.eval, {}).setdefault((trial.record.subject, way(trial.events or ())), trial)
-    return {name: list(distinct.values()) for name, distinct in found.items()}
+            steps_by_outcome.setdefault(trial.record.eval, {}).setdefault(
+                (trial.record.subject, way(trial.events or ())), trial
+            )
+    return {name: list(distinct.values()) for name, distinct in steps_by_outcome.items()}
 
 
 def _classify(trial: TrialSteps, passed: Sequence[TrialSteps]) -> tuple[GroupKind, str, str, Divergence | None]:
@@ -159,18 +161,22 @@ def _classify(trial: TrialSteps, passed: Sequence[TrialSteps]) -> tuple[GroupKin
     if isinstance(verdict, Void):
         title = f"void({verdict.cause}): {one_line(verdict.detail, width=200)}"
         return "void", f"{verdict.cause} {_normalised(verdict.detail, record)}", title, None
-    failed_checks = [one for one in verdict.findings if one.answer == "no"]
+    failed_checks = [finding for finding in verdict.findings if finding.answer == "no"]
     divergence = find_divergence(trial, nearest_pass(trial, passed))
-    if divergence is not None and divergence.general and not any(one.check in _OWN_CHECKS for one in failed_checks):
+    if (
+        divergence is not None
+        and divergence.general
+        and not any(finding.check in _OWN_CHECKS for finding in failed_checks)
+    ):
         return "divergence", divergence.general, divergence.general, divergence
-    key = "; ".join(f"{one.check}: {_normalised(one.reason, record)}" for one in failed_checks)
+    key = "; ".join(f"{finding.check}: {_normalised(finding.reason, record)}" for finding in failed_checks)
     return "finding", key, _title(failed_checks), divergence
 
 
 def _title(failed_checks: Sequence[Finding]) -> str:
     texts = (
-        f"{one.check}: {one.reason.strip().splitlines()[0]}" if one.reason.strip() else one.check
-        for one in failed_checks
+        f"{finding.check}: {finding.reason.strip().splitlines()[0]}" if finding.reason.strip() else finding.check
+        for finding in failed_checks
     )
     return one_line("; ".join(dict.fromkeys(texts)), width=200) or "failed without a finding"
 
@@ -190,7 +196,7 @@ def _group(kind: GroupKind, title: str, expected: bool, own: Sequence[tuple[Tria
     alike: dict[str, list[int]] = {}  # reasons without names and numbers → the positions of their trials in `own`
     for position, (trial, _) in enumerate(own):
         alike.setdefault(_without_details(_reason(trial.record), trial.record), []).append(position)
-    by_number = sorted(alike.values(), key=lambda found: (-len(found), _reason(own[found[0]][0].record)))
+    by_number = sorted(alike.values(), key=lambda numbers: (-len(numbers), _reason(own[numbers[0]][0].record)))
     example = by_number[0][0]
     sentences = {divergence.sentence for _, divergence in own if divergence is not None}
     return Group(
@@ -199,7 +205,7 @@ def _group(kind: GroupKind, title: str, expected: bool, own: Sequence[tuple[Tria
         trials=(own[example][0].record, *(trial.record for trial, _ in own if trial is not own[example][0])),
         expected=expected,
         parting=own[example][1],
-        reasons=tuple(Reason(text=_reason(own[found[0]][0].record), trials=len(found)) for found in by_number),
+        reasons=tuple(Reason(text=_reason(own[numbers[0]][0].record), trials=len(numbers)) for numbers in by_number),
     )
 
 
@@ -207,6 +213,6 @@ def _reason(record: Record) -> str:
     """The reasons of a trial, each once."""
     verdict = record.verdict
     if isinstance(verdict, Fail):
-        texts = dict.fromkeys(one.reason or one.check for one in verdict.findings if one.answer == "no")
+        texts = dict.fromkeys(finding.reason or finding.check for finding in verdict.findings if finding.answer == "no")
         return "\n".join(texts).replace(record.trial, record.cell)
     return verdict.reason.replace(record.trial, record.cell) if isinstance(verdict, Void) else ""

@@ -95,14 +95,14 @@ def reproduce(record: Record, request: RunRequest) -> list[str]:
 
 def _find_passes(hashes: dict[str, str], others: Iterable[StoredRun]) -> Iterator[tuple[StoredRun, Record]]:
     """Yield, for each eval, the passing trials of the first run that has any. `hashes` are the eval hashes by name."""
-    wanted = dict(hashes)
+    hashes_left = dict(hashes)
     for other in others:
-        if not wanted:
+        if not hashes_left:
             return
-        found = set()
-        for record in other.trials(wanted):
-            if isinstance(record.verdict, Pass) and record.eval_hash == wanted[record.eval]:
-                found.add(record.eval)
+        sources = set()
+        for record in other.trials(hashes_left):
+            if isinstance(record.verdict, Pass) and record.eval_hash == hashes_left[record.eval]:
+                sources.add(record.eval)
                 yield other, record
-        for name in found:
-            del wanted[name]
+        for name in sources:
+            del hashes_left[name]

@@ -52,8 +52,11 @@ def unjudged_cells(
     scope: GateScope, recent: Mapping[tuple[str, str], Sequence[RunCell]], config: Config, base: Edits
 ) -> Iterator[Unjudged]:
     """The cells that the change takes away from the gate, and the policies that it lowers."""
-    before, now = _policies_before(scope.evals, recent, config, base), {one.name: one.policy for one in scope.evals}
-    lowered = {one.eval: one for one in weaker_policies(before, now)}
+    before, now = (
+        _policies_before(scope.evals, recent, config, base),
+        {eval_.name: eval_.policy for eval_ in scope.evals},
+    )
+    lowered = {unjudged.eval: unjudged for unjudged in weaker_policies(before, now)}
     yield from lowered.values()
     gone = set[str]()
     for (name, subject), cells in recent.items():
@@ -63,7 +66,7 @@ def unjudged_cells(
             continue
         if policy is not ALWAYS_PASSES and name in now and name not in scope.gated:
             continue
-        nights = f"judged in {count(len({one.run for one in cells}), 'night')} of the last week"
+        nights = f"judged in {count(len({cell.run for cell in cells}), 'night')} of the last week"
         if name not in now:
             if scope.every_path and name not in gone and _had_eval(name, cell, config, base):
                 gone.add(name)
@@ -80,14 +83,14 @@ def _policies_before(
 ) -> dict[str, Policy]:
     """The policy of each eval at the base commit or, where its source does not tell, in the last night."""
     nightly = {name: cells[-1].policy for (name, _), cells in recent.items()}
-    found = {}
-    for one in evals:
-        policy = nightly.get(one.name)
-        if base.base is not None and (weaker(one.policy, policy) or base.evals.get(one.name) == "edited"):
-            policy = _policy_at(one, config.root, base.base) or policy
+    policies = {}
+    for eval_ in evals:
+        policy = nightly.get(eval_.name)
+        if base.base is not None and (weaker(eval_.policy, policy) or base.evals.get(eval_.name) == "edited"):
+            policy = _policy_at(eval_, config.root, base.base) or policy
         if policy is not None:
-            found[one.name] = policy
-    return found
+            policies[eval_.name] = policy
+    return policies
 
 
 def _policy_at(own: Eval, root: Path, commit: str) -> Policy | None:

@@ -137,13 +137,13 @@ def _to_accept(report: GateReport) -> Iterator[tuple[str, str]]:
         yield f"{len(gone) - _MAX_OPEN} more", "see gate.json"
 
 
-def error_rates_line(found: ErrorRates) -> str:
+def error_rates_line(rates: ErrorRates) -> str:
     """How often a rule acts, at three true pass rates."""
-    rows = found.rows if len(found.rows) <= len(_RATES) else [row for row in found.rows if row.rate in _RATES]
+    rows = rates.rows if len(rates.rows) <= len(_RATES) else [row for row in rates.rows if row.rate in _RATES]
     chances = ", ".join(f"{share(row.chance)} at {rate(row.rate)}" for row in rows)
     mean = "" if rows[0].trials is None else f"{rows[0].trials:.1f}"
     trials = f"; {mean}" + f" trials at {rate(rows[0].rate)}" if mean else ""
-    return f"{found.rule}: {found.about}. For {found.setting}: it {found.action}s {chances}{trials}"
+    return f"{rates.rule}: {rates.about}. For {rates.setting}: it {rates.action}s {chances}{trials}"
 
 
 def _history(past: Baseline | None) -> str:
@@ -178,8 +178,8 @@ def _terminal(report: GateReport, run: RunReport, screen: Screen, explain: bool)
     if explain and report.characteristics:
         yield Text()
         yield Text(_ERROR_RATES, "bold")
-        for found in report.characteristics:
-            yield from paragraph(error_rates_line(found), screen, "dim")
+        for rates in report.characteristics:
+            yield from paragraph(error_rates_line(rates), screen, "dim")
         for sentence in report.suite.sentences() if report.suite else ():
             yield from paragraph(sentence, screen)
         yield from paragraph("more: demeanor help statistics", screen, "dim")

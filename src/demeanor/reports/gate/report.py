@@ -130,20 +130,20 @@ def gate_report(
     """Make the report from the run and the gate's answers."""
     rows = tuple(
         GateRow(
-            eval=one.cell.eval,
-            subject=one.cell.subject,
-            policy=one.cell.policy,
-            edit=edited.get(one.cell.eval, ""),
-            decision=one.decision,
-            passed=sum(one.cell.outcomes),
-            failed=len(one.cell.outcomes) - sum(one.cell.outcomes),
-            voided=one.cell.voided,
-            past=one.cell.past,
-            rates=one.rates,
-            suspected=one.suspected,
-            wanted=one.more,
+            eval=answer.cell.eval,
+            subject=answer.cell.subject,
+            policy=answer.cell.policy,
+            edit=edited.get(answer.cell.eval, ""),
+            decision=answer.decision,
+            passed=sum(answer.cell.outcomes),
+            failed=len(answer.cell.outcomes) - sum(answer.cell.outcomes),
+            voided=answer.cell.voided,
+            past=answer.cell.past,
+            rates=answer.rates,
+            suspected=answer.suspected,
+            wanted=answer.more,
         )
-        for one in answers
+        for answer in answers
     )
     return GateReport(
         run=report.run,

@@ -157,22 +157,22 @@ class GateState:
         """One answer per cell from the trials so far, in the order of the plan."""
         cells = {cell.id: self._gate_cell(cell) for cell in self.plan.cells}
         rejected = {cell.id: _by_hand(cells[cell.id], why) for cell in self.plan.cells if (why := self._why(cell))}
-        missed = {one.name: one.why for one in self.missed()}
+        missed = {unjudged.name: unjudged.why for unjudged in self.missed()}
         left_out = {
             cell.id: skip(cells[cell.id], self.uncalibrated[cell.eval.name])
             for cell in self.plan.cells
             if cell.eval.name in self.uncalibrated and cell.id not in rejected
         }
         missing = {cell.id: _undecided(cells[cell.id], why) for cell in self.plan.cells if (why := missed.get(cell.id))}
-        found = left_out | missing | rejected
-        judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in found]
+        settled = left_out | missing | rejected
+        judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in settled]
         gated = gate(judged, effort=self.effort, confirm=self.confirm, correlation=self.correlation)
-        found |= {answer.cell.name: answer for answer in gated}
-        return tuple(found.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
+        settled |= {answer.cell.name: answer for answer in gated}
+        return tuple(settled.get(cell.id) or _skipped(cells[cell.id], cell) for cell in self.plan.cells)
 
     def missed(self) -> tuple[Unjudged, ...]:
         """What the change takes away from the gate without being accepted."""
-        return tuple(one for one in self.unjudged if not one.accepted_by(self.accepted))
+        return tuple(unjudged for unjudged in self.unjudged if not unjudged.accepted_by(self.accepted))
 
     def removed(self) -> Mapping[str, str]:
         """The evals that the change removes without being accepted, by name, each with its file, if known."""
@@ -182,14 +182,14 @@ class GateState:
         """The trials of the next round, the most doubtful cells first; none if all cells are decided."""
         spent = sum(self.asked.values())
         left = None if self.max_trials is None else self.max_trials - spent
-        wanted = next_trials(self.answers(), budget=left)
+        numbers = next_trials(self.answers(), budget=left)
         cells = {cell.id: cell for cell in self.plan.cells}
-        found = []
-        for name, more in wanted.items():
+        trials = []
+        for name, more in numbers.items():
             cell, first = cells[name], self.asked.get(name, 0) + 1
-            found += [self._trial(cell, number) for number in range(first, first + more)]
+            trials += [self._trial(cell, number) for number in range(first, first + more)]
             self.asked[name] = first + more - 1
-        return sorted(found, key=lambda trial: trial.number)
+        return sorted(trials, key=lambda trial: trial.number)
 
     def watch(self, news: Progress) -> None:
         """Record the end of a trial."""
@@ -207,7 +207,7 @@ class GateState:
 
     def decisions(self) -> Mapping[tuple[str, str], Decision]:
         """Eval and subject → the decision."""
-        return {(one.cell.eval, one.cell.subject): one.decision for one in self.answers()}
+        return {(answer.cell.eval, answer.cell.subject): answer.decision for answer in self.answers()}
 
     def planned(self) -> Plan:
         """The plan with the trials requested so far; cells that the gate ignores are skipped."""
@@ -245,18 +245,18 @@ class GateState:
         return Trial(eval=cell.eval, subject=cell.subject, number=number, timeout=seconds)
 
 
-def _skipped(known: GateCell, cell: Cell) -> GateAnswer:
+def _skipped(gate_cell: GateCell, cell: Cell) -> GateAnswer:
     reason = f"not run: {cell.skipped}"
-    return GateAnswer(cell=known, decision=Decision(answer="skipped", rule="none", reason=reason))
+    return GateAnswer(cell=gate_cell, decision=Decision(answer="skipped", rule="none", reason=reason))
 
 
-def _undecided(known: GateCell, why: str) -> GateAnswer:
-    return GateAnswer(cell=known, decision=Decision(answer="undecided", rule="none", reason=why))
+def _undecided(cell: GateCell, why: str) -> GateAnswer:
+    return GateAnswer(cell=cell, decision=Decision(answer="undecided", rule="none", reason=why))
 
 
-def _by_hand(known: GateCell, why: str) -> GateAnswer:
-    reason = manual_promotion(known.eval, why)
-    return GateAnswer(cell=known, decision=Decision(answer="reject", rule="manual_promotion", reason=reason))
+def _by_hand(cell: GateCell, why: str) -> GateAnswer:
+    reason = manual_promotion(cell.eval, why)
+    return GateAnswer(cell=cell, decision=Decision(answer="reject", rule="manual_promotion", reason=reason))
 
 
 def make_gate_state(
@@ -272,7 +272,7 @@ def make_gate_state(
     config = catalog.config
     every = collect_evals(config, request.paths)
     matching = select_evals(every, replace(request, policy="all"))
-    chosen = {one.name for one in select_evals(every, request)}
+    chosen = {eval_.name for eval_ in select_evals(every, request)}
     held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
     if base is not None and held.problem:
         raise unusable_base(config.root, base, held.problem)
@@ -282,7 +282,7 @@ def make_gate_state(
     counted = counted_nights(history, night_filter(config))
     nights = latest_nights(history, plan, counted)
     recent = recent_cells(history, counted.nights)
-    hashes = eval_hashes(one for one in _evals(plan) if recent)
+    hashes = eval_hashes(eval_ for eval_ in _evals(plan) if recent)
     edited: dict[str, Edit] = {**dict.fromkeys(edited_since(nights, hashes), "edited"), **held.evals}
     plan = Plan(
         cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
@@ -292,7 +292,7 @@ def make_gate_state(
     changed_judges = lost_calibrations(history, left_out)
     scope = GateScope(
         evals=matching,
-        others={*collection.removed, *(one.name for one in every)} - {one.name for one in matching},
+        others={*collection.removed, *(eval_.name for eval_ in every)} - {eval_.name for eval_ in matching},
         gated={*chosen, *edited},
         every_path=not request.paths,
         every_subject=every_subject,
@@ -324,7 +324,7 @@ def make_gate_state(
         unjudged=tuple(unjudged_cells(scope, recent, config, held)),
         accepted=tuple(accepted),
         unknown=unknown(config, environ, held, counted),
-        notes=(*counted.notes, *_renamed(recent, hashes, {one.name for one in every})),
+        notes=(*counted.notes, *_renamed(recent, hashes, {eval_.name for eval_ in every})),
     )
 
 
@@ -333,9 +333,9 @@ def _renamed(
 ) -> Iterator[str]:
     """For each new eval that is one of the last nights under another name: how it keeps its history."""
     gone = {cells[-1].eval_hash: name for (name, _), cells in recent.items() if name not in names}
-    known = {name for name, _ in recent}
+    names_now = {name for name, _ in recent}
     for name, own in hashes.items():
-        if own and name not in known and (old := gone.get(own)):
+        if own and name not in names_now and (old := gone.get(own)):
             yield f'{name} asks the same as {old}, which is gone: with name="{old}" it keeps the nights of {old}'
 
 
@@ -343,10 +343,10 @@ def _collection(
     every: Sequence[Eval], held: Edits, history: History, nights: CountedNights, *, everything: bool
 ) -> Collection:
     """Compare with the base commit; where that does not tell, with the last night that counts."""
-    found = since_commit(every, held)
-    if found.earlier is None and everything and (night := nights.last_evals(history)):
+    collection = since_commit(every, held)
+    if collection.earlier is None and everything and (night := nights.last_evals(history)):
         return since_night(every, night)
-    return found
+    return collection
 
 
 def _evals(plan: Plan) -> Sequence[Eval]:
@@ -385,11 +385,11 @@ def run_rounds(
 
 def _joined(catalog: Catalog, state: GateState, request: RunRequest, results: Path, folder: Path) -> JoinedRun:
     """The run with the first round, whose results the state then has."""
-    found = find_shards([folder])
-    if not found:
+    shards = find_shards([folder])
+    if not shards:
         raise BadInput("contains no shard", where=folder, remedy="run them first: demeanor gate --shard K/N")
-    require_command(found, request, "join it with: demeanor store import DIR")
-    joined = join_shards(found, state.plan, catalog.config, results)
+    require_command(shards, request, "join it with: demeanor store import DIR")
+    joined = join_shards(shards, state.plan, catalog.config, results)
     for cell in joined.plan.cells:
         state.asked[cell.id] = max(state.asked.get(cell.id, 0), len(cell.trials))
     for record in joined.folder.records():
@@ -403,7 +403,7 @@ def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
     unneeded = [name for name in state.accepted if not _acceptable(state, name)]
     notes = [f"--accept-removed {name}: nothing of this name was removed" for name in unneeded]
     answers = state.answers()
-    needed = sum(one.more for one in answers if one.decision.answer == "undecided")
+    needed = sum(answer.more for answer in answers if answer.decision.answer == "undecided")
     if needed and not stopped and state.max_trials is not None:
         notes.append(f"stopped after {count(state.max_trials, 'trial')} (max_trials): {needed} more are needed")
     if state.base.problem:
@@ -417,13 +417,13 @@ def gate_notes(state: GateState, *, stopped: bool) -> tuple[str, ...]:
 
 
 def _acceptable(state: GateState, name: str) -> bool:
-    return name in state.collection.removed or any(one.accepted_by({name}) for one in state.unjudged)
+    return name in state.collection.removed or any(unjudged.accepted_by({name}) for unjudged in state.unjudged)
 
 
 def require_removed(state: GateState) -> None:
     """Refuse an accepted name that was not removed while another removal is not accepted: it is probably misspelt."""
-    if others := [*state.removed(), *(one.name for one in state.missed())]:
-        for name in (one for one in state.accepted if not _acceptable(state, one)):
+    if others := [*state.removed(), *(unjudged.name for unjudged in state.missed())]:
+        for name in (name for name in state.accepted if not _acceptable(state, name)):
             raise UnknownName("removed eval or cell", name, others, where="--accept-removed")
 
 
@@ -433,10 +433,10 @@ def nothing_gated(state: GateState) -> bool:
     return all(cell.id in ignored and cell.skipped is None for cell in state.plan.cells)
 
 
-def final_exit_code(state: GateState, found: ExitCode, *, empty: ExitCode) -> ExitCode:
+def final_exit_code(state: GateState, exit_code: ExitCode, *, empty: ExitCode) -> ExitCode:
     """The exit code of a gate, from that of its run: `empty` if nothing was gated. It accepts only if what it judged
     before, and does not judge now, was accepted by name."""
-    code = empty if nothing_gated(state) and found is not ExitCode.INTERRUPTED else found
+    code = empty if nothing_gated(state) and exit_code is not ExitCode.INTERRUPTED else exit_code
     gaps = state.removed() or state.missed() or state.unknown
     return ExitCode.UNDECIDED if gaps and code is ExitCode.ACCEPTED else code
 
@@ -456,17 +456,17 @@ def make_gate_report(state: GateState, report: RunReport) -> GateReport:
         notes=report.notes,
         empty=nothing_gated(state),
         removed=state.removed(),
-        unjudged={one.name: one.why for one in state.missed()},
+        unjudged={unjudged.name: unjudged.why for unjudged in state.missed()},
         unknown=state.unknown,
     )
 
 
-def gate_files(found: GateReport) -> GateFiles:
+def gate_files(report: GateReport) -> GateFiles:
     """The files that a gate adds to its run."""
-    return GateFiles(lead=gate_markdown(found), files={"gate.json": GATE_DOCUMENT.write(found)})
+    return GateFiles(lead=gate_markdown(report), files={"gate.json": GATE_DOCUMENT.write(report)})
 
 
-def gate_decisions(state: GateState, found: GateReport) -> tuple[KeptDecision, ...]:
+def gate_decisions(state: GateState, report: GateReport) -> tuple[KeptDecision, ...]:
     """All decisions with their numbers, for the history."""
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
     return tuple(
@@ -478,8 +478,8 @@ def gate_decisions(state: GateState, found: GateReport) -> tuple[KeptDecision, .
             answer=row.decision.answer,
             rule=row.decision.rule,
             reason=row.decision.reason,
-            run=found.run.id,
-            commit=found.run.commit,
+            run=report.run.id,
+            commit=report.run.commit,
             eval_hash=state.hashes.get(row.eval, ""),
             evidence={
                 "passed": row.passed,
@@ -489,6 +489,6 @@ def gate_decisions(state: GateState, found: GateReport) -> tuple[KeptDecision, .
                 "rates": encode(row.rates),
             },
         )
-        for row in found.rows
+        for row in report.rows
         if row.decision.answer != "skipped"
     )

@@ -111,17 +111,17 @@ def classify(record: Record, patterns: Sequence[Pattern] = (), *, imported: bool
     facts = list(_structured(verdict))
     texts = [_reason(verdict), record.stderr, *([record.stdout] if imported else [])]
     matched = list(_matched(texts, patterns))
-    known = [*matched, *facts] if imported else [*facts, *matched]
-    if not known:
-        known = [
+    classes = [*matched, *facts] if imported else [*facts, *matched]
+    if not classes:
+        classes = [
             FailureClass(name=UNCLASSIFIED, category=UNCLASSIFIED, basis="nothing", excerpt=_short(_reason(verdict)))
         ]
-    return Classified(eval=record.eval, subject=record.subject, number=record.number, classes=tuple(known))
+    return Classified(eval=record.eval, subject=record.subject, number=record.number, classes=tuple(classes))
 
 
-def by_category(found: Iterable[Classified]) -> dict[str, int]:
+def by_category(trials: Iterable[Classified]) -> dict[str, int]:
     """Category → number of trials, the most frequent first; always includes `unclassified`, last."""
-    counts = Counter(one.first.category for one in found)
+    counts = Counter(trial.first.category for trial in trials)
     unclassified = counts.pop(UNCLASSIFIED, 0)
     return {**dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))), UNCLASSIFIED: unclassified}
 
@@ -132,7 +132,7 @@ def _structured(verdict: Fail | Void) -> Iterable[FailureClass]:
         yield FailureClass(name=cause.value, category=category, basis="void", excerpt=_short(verdict.detail))
         return
     refusals = [finding for finding in verdict.findings if finding.answer == "no" and finding.check]
-    for finding in sorted(refusals, key=lambda one: one.check != _AGENT):
+    for finding in sorted(refusals, key=lambda finding: finding.check != _AGENT):
         yield _of_finding(finding)
 
 
@@ -148,7 +148,7 @@ def _of_finding(finding: Finding) -> FailureClass:
 
 def _matched(texts: Sequence[str], patterns: Sequence[Pattern]) -> Iterable[FailureClass]:
     for pattern in patterns:
-        excerpt = next((found for text in texts if (found := _search(pattern, text[-_LONGEST:]))), None)
+        excerpt = next((line for text in texts if (line := _search(pattern, text[-_LONGEST:]))), None)
         if excerpt is not None:
             yield FailureClass(
                 name=pattern.name, category=pattern.category, basis="pattern", excerpt=excerpt, issue=pattern.issue
@@ -158,10 +158,10 @@ def _matched(texts: Sequence[str], patterns: Sequence[Pattern]) -> Iterable[Fail
 def _search(pattern: Pattern, text: str) -> str | None:
     """The text around the first match; 429 does not match inside 14291."""
     try:
-        found = list(pattern.expression.find_all(text))
+        matches = list(pattern.expression.find_all(text))
     except PatternTooSlow as error:
         raise BadInput(str(error), where=f"pattern {pattern.name!r}") from None
-    for match in found:
+    for match in matches:
         start, end = match.span()
         before, after = text[max(0, start - 1) : start], text[end : end + 1]
         first, last = text[start : start + 1], text[:end][-1:]

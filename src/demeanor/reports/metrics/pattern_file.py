@@ -51,13 +51,13 @@ def read_patterns(path: Path) -> tuple[Pattern, ...]:
     version = table.anything("version")
     if version is not None and str(version).split(".")[0] != "1":
         table.fail("version", f"unknown version {version!r}", "this reads version 1")
-    found = tuple(_pattern(one) for one in table.tables("patterns"))
+    patterns = tuple(_pattern(table) for table in table.tables("patterns"))
     table.finish()
-    names = [one.name for one in found]
+    names = [pattern.name for pattern in patterns]
     for index, name in enumerate(names):
         if name in names[:index]:
             table.fail(f"patterns[{index}].name", f"{name!r} is used twice", "give each pattern a unique name")
-    return found
+    return patterns
 
 
 def _pattern(table: Table) -> Pattern:
@@ -70,7 +70,7 @@ def _pattern(table: Table) -> Pattern:
         table.fail(
             "pattern", f"{source!r} matches the empty string", "write a pattern that matches the text of a failure"
         )
-    found = Pattern(
+    pattern = Pattern(
         name=table.text("name", required=True),
         expression=expression,
         category=table.text("category", required=True),
@@ -78,4 +78,4 @@ def _pattern(table: Table) -> Pattern:
         description=table.text("description"),
     )
     table.finish()
-    return found
+    return pattern

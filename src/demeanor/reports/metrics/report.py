@@ -127,32 +127,36 @@ def analysis(
         for own in _by_name(source.records).values()
         for trial in last_attempts(own)
     ]
-    found = [one for trial, imported in trials if (one := classify(trial, patterns, imported=imported)) is not None]
+    classified = [
+        trial_class
+        for trial, imported in trials
+        if (trial_class := classify(trial, patterns, imported=imported)) is not None
+    ]
     return Analysis(
         sources=tuple(source.name for source in sources),
         ks=tuple(sorted(set(ks))),
         rows=tuple(rows),
         summaries=summary([row.tally for row in rows if row.latest]),
-        categories=by_category(found),
-        classified=tuple(found),
+        categories=by_category(classified),
+        classified=tuple(classified),
         notes=price_notes(note for source in sources for record in source.records for note in record.notes),
     )
 
 
 def _names(sources: Sequence[AnalysisSource]) -> list[Name]:
     """Every eval with every subject, those of one subject together, in the order of appearance."""
-    found = dict.fromkeys(
+    names = dict.fromkeys(
         name for source in sources for name in (*source.planned, *((r.eval, r.subject) for r in source.records))
     )
-    subjects = list(dict.fromkeys(subject for _, subject in found))
-    return sorted(found, key=lambda name: subjects.index(name[1]))
+    subjects = list(dict.fromkeys(subject for _, subject in names))
+    return sorted(names, key=lambda name: subjects.index(name[1]))
 
 
 def _by_name(records: Iterable[Record]) -> dict[Name, list[Record]]:
-    found: dict[Name, list[Record]] = {}
+    by_name: dict[Name, list[Record]] = {}
     for record in records:
-        found.setdefault((record.eval, record.subject), []).append(record)
-    return found
+        by_name.setdefault((record.eval, record.subject), []).append(record)
+    return by_name
 
 
 @dataclass(kw_only=True, slots=True)
@@ -200,22 +204,22 @@ def _rows(name: Name, sources: Sequence[AnalysisSource], ks: Sequence[int]) -> I
             flakiness=score,
             differs=len(groups) > 1,
             latest=group is newest,
-            mixed=len({one.fingerprint for one in group.trials if one.fingerprint and _is_judged(one)}) > 1,
+            mixed=len({record.fingerprint for record in group.trials if record.fingerprint and _is_judged(record)}) > 1,
         )
 
 
 def _judged(source: AnalysisSource, name: Name) -> bool:
-    return any((one.eval, one.subject) == name and _is_judged(one) for one in source.records)
+    return any((record.eval, record.subject) == name and _is_judged(record) for record in source.records)
 
 
 def _is_judged(record: Record) -> bool:
     return not isinstance(record.verdict, Void)
 
 
-def _identity(trials: Sequence[Record], known: dict[tuple[str, str], _Group]) -> tuple[str, str]:
+def _identity(trials: Sequence[Record], groups: dict[tuple[str, str], _Group]) -> tuple[str, str]:
     """The eval and model hashes of the judged trials; if unknown, those of the previous run."""
     judged = [trial for trial in trials if _is_judged(trial)]
     evals = dict.fromkeys(trial.eval_hash for trial in judged if trial.eval_hash)
     models = dict.fromkeys(trial.model_hash for trial in judged if trial.model_hash)
-    last = next(reversed(known), ("", ""))
+    last = next(reversed(groups), ("", ""))
     return " + ".join(evals) or last[0], " + ".join(models) or last[1]

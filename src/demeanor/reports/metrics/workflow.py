@@ -22,24 +22,26 @@ _SQLITE = b"SQLite format 3\0"
 _DATABASE_COMPANIONS = (".db-wal", ".db-shm", ".db-journal")
 
 
-def sources_of(history: History, wanted: Sequence[str], results: Path) -> tuple[AnalysisSource, ...]:
+def sources_of(history: History, names_asked: Sequence[str], results: Path) -> tuple[AnalysisSource, ...]:
     """The runs to analyse (default: the latest). Files and folders are read in place, without importing them.
 
     `results/*` also names other files: the link to the latest run, the database, reports of the same runs, and the
     fixes. Of several names, these are left out.
     """
-    if not wanted:
+    if not names_asked:
         return (_from_history(history, LATEST, results),)
-    names = list({_resolved(name): name for name in reversed(wanted)}.values())[::-1]
+    names = list({_resolved(name): name for name in reversed(names_asked)}.values())[::-1]
     runs = [name for name in names if len(names) == 1 or not _beside_runs(Path(name))]
     if not runs:
-        raise UsageError(f"none of these is a run: {', '.join(wanted)}\n  → name runs, or files that can be imported")
-    found = [
+        raise UsageError(
+            f"none of these is a run: {', '.join(names_asked)}\n  → name runs, or files that can be imported"
+        )
+    sources = [
         source
         for name in runs
         for source in (_from_files(Path(name)) if Path(name).exists() else (_from_history(history, name, results),))
     ]
-    return tuple({(source.name, source.started): source for source in found}.values())
+    return tuple({(source.name, source.started): source for source in sources}.values())
 
 
 def _resolved(name: str) -> str:
@@ -79,14 +81,14 @@ def _from_files(path: Path) -> tuple[AnalysisSource, ...]:
 
     return tuple(
         AnalysisSource(
-            name=one.run.id,
-            started=one.run.started,
-            records=tuple(attempt.record for attempt in one.records),
+            name=imported.run.id,
+            started=imported.run.started,
+            records=tuple(attempt.record for attempt in imported.records),
             planned={
                 (cell.eval, cell.subject): Planned(policy=cell.policy, trials=cell.planned, skipped=cell.skipped)
-                for cell in one.cells
+                for cell in imported.cells
             },
-            imported=one.origin != demeanor_report.ORIGIN,
+            imported=imported.origin != demeanor_report.ORIGIN,
         )
-        for one in read_imports([path], ImportOptions())
+        for imported in read_imports([path], ImportOptions())
     )

@@ -60,15 +60,17 @@ def night_report(
     runs = [night.name for night in nights]
     cells = tuple(cells)
     whole = nights[-1].info.kind == "nightly"
-    found: dict[str, dict[str, dict[str, RunCell]]] = {}
+    by_subject: dict[str, dict[str, dict[str, RunCell]]] = {}
     for cell in sorted(cells, key=lambda cell: cell.run != runs[-1]):  # this night's order of evals comes first
-        rows = found.setdefault(cell.subject, {}) if whole or cell.run == runs[-1] else found.get(cell.subject)
+        rows = (
+            by_subject.setdefault(cell.subject, {}) if whole or cell.run == runs[-1] else by_subject.get(cell.subject)
+        )
         if rows is not None and (whole or cell.run == runs[-1] or cell.eval in rows):
             rows.setdefault(cell.eval, {})[cell.run] = cell
     kept = {*runs, *recent}
     changes = sum(
         by_run[runs[-1]].judged > 0 and any(by_run[run].judged for run in runs[:-1] if run in by_run)
-        for rows in found.values()
+        for rows in by_subject.values()
         for by_run in rows.values()
         if runs[-1] in by_run
     )
@@ -83,9 +85,9 @@ def night_report(
             void_causes=void_causes or {},
             lost=lost,
         )
-        for name, rows in found.items()
+        for name, rows in by_subject.items()
     )
-    decided = [row for one in subjects for row in one.rows if row.decision is not None]
+    decided = [row for subject in subjects for row in subject.rows if row.decision is not None]
     missing = lost if any(row.tonight.missing for row in decided) else ()
     return NightReport(
         run=nights[-1].info,
@@ -93,7 +95,7 @@ def night_report(
         reason=" · ".join((*missing, _reason(decided))),
         nights=tuple(nights),
         subjects=subjects,
-        batch=_batch(found, subjects, runs) if len(subjects) > 1 else None,
+        batch=_batch(by_subject, subjects, runs) if len(subjects) > 1 else None,
         notes=notes,
         shifts=rate_shifts(cells, {*runs}, runs[-1]) if shifts is None else tuple(shifts),
         false_alarms=7 * len({row.eval for row in decided if row.tonight.judged}) / NIGHTS_BETWEEN_FALSE_ALARMS,
@@ -121,9 +123,9 @@ def _untried(cells: int) -> str:
 def failing(report: NightReport) -> list[tuple[NightRow, str]]:
     """The rows with failed trials in this run, with their subject: rejected ones first, then the lowest rates."""
     rows = [
-        (row, one.subject)
-        for one in report.subjects
-        for row in one.rows
+        (row, nights.subject)
+        for nights in report.subjects
+        for row in nights.rows
         if row.tonight.failed and row.policy is not Policy.USUALLY_FAILS
     ]
     return sorted(rows, key=lambda pair: (not _rejected(pair[0]), pair[0].tonight.passed / pair[0].tonight.judged))
@@ -131,7 +133,7 @@ def failing(report: NightReport) -> list[tuple[NightRow, str]]:
 
 def voided(report: NightReport) -> list[tuple[NightRow, str]]:
     """The rows with void trials in this run, those without judged trials first."""
-    rows = [(row, one.subject) for one in report.subjects for row in one.rows if row.tonight.voided]
+    rows = [(row, nights.subject) for nights in report.subjects for row in nights.rows if row.tonight.voided]
     return sorted(rows, key=lambda pair: pair[0].tonight.judged > 0)
 
 
@@ -152,8 +154,8 @@ def _unimportance(row: NightRow) -> tuple[bool, bool, bool]:
 def failing_cell(name: str, subject: str, failures: Iterable[tuple[str, Failure]]) -> FailingCell:
     """Why trials of one eval did not pass, from the failures of each run."""
     modes = tuple(
-        FailureMode(reason=one.reason, trials=tuple(one.numbers), chain=one.trials[0].chain, run=run)
-        for run, one in failures
+        FailureMode(reason=failure.reason, trials=tuple(failure.numbers), chain=failure.trials[0].chain, run=run)
+        for run, failure in failures
     )
     return FailingCell(eval=name, subject=subject, ways=modes)
 
@@ -164,7 +166,7 @@ def _rejected(row: NightRow) -> bool:
 
 def _subject(
     subject: str,
-    found: dict[str, dict[str, RunCell]],
+    by_eval: dict[str, dict[str, RunCell]],
     runs: Sequence[str],
     *,
     recent: Collection[str],
@@ -174,7 +176,7 @@ def _subject(
     lost: Sequence[str],
 ) -> SubjectNights:
     rows, seen = [], []
-    for name, by_run in found.items():
+    for name, by_run in by_eval.items():
         own = tuple(changes([by_run[run] for run in runs if run in by_run and by_run[run].judged]))
         seen += [(name, change) for change in own]
         causes = void_causes.get((name, subject))
@@ -194,7 +196,7 @@ def _subject(
     return SubjectNights(
         subject=subject,
         rows=tuple(rows),
-        totals=tuple(_total([by_run[run] for by_run in found.values() if run in by_run]) for run in runs),
+        totals=tuple(_total([by_run[run] for by_run in by_eval.values() if run in by_run]) for run in runs),
         change=_change(rows, runs),
         summary=next(iter(summary([row.tally for row in rows if row.tally] or [_nothing(subject)]))),
         changes=tuple(_group_changes(seen, runs)),
@@ -202,12 +204,12 @@ def _subject(
 
 
 def _batch(
-    found: Mapping[str, Mapping[str, Mapping[str, RunCell]]], subjects: Sequence[SubjectNights], runs: Sequence[str]
+    by_eval: Mapping[str, Mapping[str, Mapping[str, RunCell]]], subjects: Sequence[SubjectNights], runs: Sequence[str]
 ) -> BatchNights:
-    cells = [by_run for rows in found.values() for by_run in rows.values()]
+    cells = [by_run for rows in by_eval.values() for by_run in rows.values()]
     return BatchNights(
         totals=tuple(_total([by_run[run] for by_run in cells if run in by_run]) for run in runs),
-        change=_change([row for one in subjects for row in one.rows], runs),
+        change=_change([row for subject in subjects for row in subject.rows], runs),
     )
 
 
@@ -243,18 +245,20 @@ def _change(rows: Sequence[NightRow], runs: Sequence[str]) -> NightStep | None:
                 for row in rows
                 if row.cells[index].judged and row.tonight.judged and not _edited(row, index)
             ]
-            found = paired_rates([[(a.passed, a.judged)] for a, _ in pairs], [[(b.passed, b.judged)] for _, b in pairs])
-            if found is None:
+            difference = paired_rates(
+                [[(a.passed, a.judged)] for a, _ in pairs], [[(b.passed, b.judged)] for _, b in pairs]
+            )
+            if difference is None:
                 return None
             alike = not any(_differs(row, index) for row in rows)
             return NightStep(
-                value=found.value,
-                low=found.low,
-                high=found.high,
+                value=difference.value,
+                low=difference.low,
+                high=difference.high,
                 since=runs[index],
                 alike=alike,
-                clear=found.low > 0 or found.high < 0,
-                evals=found.pairs,
+                clear=difference.low > 0 or difference.high < 0,
+                evals=difference.pairs,
             )
     return None
 

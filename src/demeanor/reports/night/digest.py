@@ -50,33 +50,33 @@ def verdict(report: NightReport) -> str:
 
 def digest(report: NightReport) -> Iterator[DigestSection]:
     """The sections that have something to tell."""
-    found = {
-        "Got worse": [_shift(one) for one in report.worse],
-        "Got better": [_shift(one) for one in report.better],
+    sections = {
+        "Got worse": [_shift(shift) for shift in report.worse],
+        "Got better": [_shift(shift) for shift in report.better],
         "News": [DigestItem(text=f"★ {_cell(name, subject)}: {why}") for name, subject, why in report.news],
         "Void, so not counted": [
-            DigestItem(text=f"{one.cause}: {count(one.trials, 'trial')}") for one in report.void_causes
+            DigestItem(text=f"{cause.cause}: {count(cause.trials, 'trial')}") for cause in report.void_causes
         ],
         "Near promotion": [
-            DigestItem(text=f"{one_line(one.eval)}: {'ready, ' if one.ready else ''}{one.reason}")
-            for one in report.near
+            DigestItem(text=f"{one_line(promotion.eval)}: {'ready, ' if promotion.ready else ''}{promotion.reason}")
+            for promotion in report.near
         ],
     }
-    for title, items in found.items():
+    for title, items in sections.items():
         if items:
             yield DigestSection(title=title, items=tuple(items[:MOST]), more=max(0, len(items) - MOST))
 
 
-def _shift(one: RateShift) -> DigestItem:
-    rates = f"{numbers.percent(one.before.value)} → {numbers.percent(one.after.value)}"
-    (a, b), (c, d) = one.counts
-    nights = f"between {one.last_before.started[:10]} and {one.first_after.started[:10]}"
-    commits = f", commits {one.commits}" if one.commits else ""
-    trial = f"{one_line(one.eval, width=1000)}/{one_line(one.subject, width=1000)}/{one.example}"
-    example = f"demeanor trace {shlex.quote(trial)} --run {shlex.quote(one.example_run)}" if one.example else ""
+def _shift(shift: RateShift) -> DigestItem:
+    rates = f"{numbers.percent(shift.before.value)} → {numbers.percent(shift.after.value)}"
+    (a, b), (c, d) = shift.counts
+    nights = f"between {shift.last_before.started[:10]} and {shift.first_after.started[:10]}"
+    commits = f", commits {shift.commits}" if shift.commits else ""
+    trial = f"{one_line(shift.eval, width=1000)}/{one_line(shift.subject, width=1000)}/{shift.example}"
+    example = f"demeanor trace {shlex.quote(trial)} --run {shlex.quote(shift.example_run)}" if shift.example else ""
     return DigestItem(
-        text=f"{_cell(one.eval, one.subject)}: {rates} ({a}/{b} → {c}/{d}), {nights}{commits}",
-        commands=tuple(filter(None, (example, one.compare, one.bisect))),
+        text=f"{_cell(shift.eval, shift.subject)}: {rates} ({a}/{b} → {c}/{d}), {nights}{commits}",
+        commands=tuple(filter(None, (example, shift.compare, shift.bisect))),
     )
 
 

@@ -20,7 +20,7 @@ _NO_DETAILS = "the reasons are left out: this eval is not among the first --deta
 
 def night_junit(report: NightReport) -> str:
     """The report as JUnit XML: one suite per subject, one case per eval."""
-    suites = [(one.subject, list(_cases(report, one))) for one in report.subjects]
+    suites = [(nights.subject, list(_cases(report, nights))) for nights in report.subjects]
     return write_junit(suites, started=report.run.started)
 
 

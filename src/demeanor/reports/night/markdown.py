@@ -38,7 +38,7 @@ def night_markdown(report: NightReport, *, most_bytes: int = _MAX_BYTES) -> str:
     parts += [f"{layers[0].upper()}{layers[1:]}."] if layers else []
     parts += _digest(report)
     parts += ["\n".join(_batch(report, report.batch))] if report.batch is not None else []
-    tables = ["\n".join(_subject(report, one)) for one in report.subjects]
+    tables = ["\n".join(_subject(report, nights)) for nights in report.subjects]
     details = [*_failing_cells("Failed", report, report.failures, report.more_failures)]
     details += _failing_cells("Void: run, but not judged", report, report.voids, report.more_voids)
     details += _changes(report)
@@ -82,16 +82,16 @@ def _rates(totals: Sequence[NightTotal]) -> list[str]:
     return [*shown, f"**{numbers.rate(now.rate)}**" if now.rate else "no data"]
 
 
-def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:
-    yield f"#### {_code(one.subject)}\n"
-    change = phrases.compared(one)
-    yield f"**Total pass rate: {phrases.total(one)}**" + (f" ({change})" if change else "") + "  "
-    if known_bad := phrases.known_bad(one.totals[-1]):
+def _subject(report: NightReport, nights: SubjectNights) -> Iterator[str]:
+    yield f"#### {_code(nights.subject)}\n"
+    change = phrases.compared(nights)
+    yield f"**Total pass rate: {phrases.total(nights)}**" + (f" ({change})" if change else "") + "  "
+    if known_bad := phrases.known_bad(nights.totals[-1]):
         yield f"Known to fail: {known_bad}  "
-    yield f"{phrases.counts(one)} · {phrases.used(one.totals[-1])}\n"
+    yield f"{phrases.counts(nights)} · {phrases.used(nights.totals[-1])}\n"
     earlier = _nights(report)
     tonight = _tonight(report)
-    tasks = phrases.has_tasks(one.rows)
+    tasks = phrases.has_tasks(nights.rows)
     head = [
         "",
         "Eval",
@@ -105,21 +105,21 @@ def _subject(report: NightReport, one: SubjectNights) -> Iterator[str]:
     yield table_row(head)
     left = 4 if tasks else 3
     yield table_row([":-:", *[":--"] * (left - 1), *([":-:"] * (len(head) - left))])
-    yield table_row(_overall(one, bool(earlier), tasks))
-    for row in one.rows:
+    yield table_row(_overall(nights, bool(earlier), tasks))
+    for row in nights.rows:
         yield table_row(_cells(row, bool(earlier), tasks))
 
 
-def _overall(one: SubjectNights, history: bool, tasks: bool) -> list[str]:
-    now = one.totals[-1]
+def _overall(nights: SubjectNights, history: bool, tasks: bool) -> list[str]:
+    now = nights.totals[-1]
     spent = now.spent
     return [
         "",
         "**Total pass rate**",
         "",
         *([""] if tasks else []),
-        *_rates(one.totals),
-        *([phrases.points_with_interval(one.change), ""] if history else []),
+        *_rates(nights.totals),
+        *([phrases.points_with_interval(nights.change), ""] if history else []),
         str(now.voided or ""),
         numbers.duration(spent.seconds) if now.evals else "",
         numbers.tokens(spent, now.uncounted) if now.evals else "",
@@ -150,23 +150,23 @@ def _cell(cell: NightCell) -> str:
 
 
 def _marks(cell: NightCell) -> str:
-    found = phrases.marks_of(cell)
-    return found + " " if found else ""
+    marks = phrases.marks_of(cell)
+    return marks + " " if marks else ""
 
 
-def _failing_cells(heading: str, report: NightReport, found: Sequence[FailingCell], more: int) -> Iterator[str]:
-    for index, one in enumerate(found):
-        row = report.row(one.eval, one.subject)
+def _failing_cells(heading: str, report: NightReport, cells: Sequence[FailingCell], more: int) -> Iterator[str]:
+    for index, cell in enumerate(cells):
+        row = report.row(cell.eval, cell.subject)
         title = f"### {heading}\n\n" if index == 0 else ""
         lines = [
-            f"<details><summary>{html_code(one.eval)} · {html_code(one.subject)}: "
+            f"<details><summary>{html_code(cell.eval)} · {html_code(cell.subject)}: "
             f"{row.tonight.passed} of {row.tonight.judged} passed</summary>\n"
         ]
-        for way in one.ways:
+        for way in cell.ways:
             calls = [f"calls: {one_line(way.chain, width=400)}"] if way.chain else []
             lines.append(f"{phrases.trials(report, way).capitalize()}:\n")
             lines.append(code_block("\n".join([opening(way.reason, lines=_REASON_LINES), *calls])) + "\n")
-        lines.append(code_block("\n".join(phrases.commands(report, one))) + "\n")
+        lines.append(code_block("\n".join(phrases.commands(report, cell))) + "\n")
         yield title + "\n".join([*lines, "</details>"])
     if more:
         yield phrases.more(more)

@@ -29,15 +29,15 @@ def near_of_night(history: History, run: PastRun, config: Config) -> tuple[NearP
         del enabled[name]
     cells = tuple(nights.cells(history, dict.fromkeys(enabled), NIGHTS))
     runs = [(night.info.started, night.name) for night in nights.nights]
-    found = promote(cells, enabled, nights=runs)
+    candidates = promote(cells, enabled, nights=runs)
     return tuple(
-        NearPromotion(eval=one.eval, ready=one.answer == "promote", reason=_reason(one))
-        for one in near_promotion(found)
+        NearPromotion(eval=candidate.eval, ready=candidate.answer == "promote", reason=_reason(candidate))
+        for candidate in near_promotion(candidates)
     )
 
 
-def _reason(one: Candidate) -> str:
-    if one.answer == "promote":
-        return one.reason
-    why = f" ({one.missing[0]})" if one.missing else ""
-    return f"needs at least {count(one.distance, 'further perfect night')}{why}"
+def _reason(candidate: Candidate) -> str:
+    if candidate.answer == "promote":
+        return candidate.reason
+    why = f" ({candidate.missing[0]})" if candidate.missing else ""
+    return f"needs at least {count(candidate.distance, 'further perfect night')}{why}"

@@ -80,7 +80,10 @@ def origin(report: NightReport) -> str:
 def layers(report: NightReport) -> str | None:
     """How many cells of each layer held in this run; None if it has no whole tasks."""
     return held_by_layer(
-        (row.layer, row.decision.answer) for one in report.subjects for row in one.rows if row.decision is not None
+        (row.layer, row.decision.answer)
+        for nights in report.subjects
+        for row in nights.rows
+        if row.decision is not None
     )
 
 
@@ -96,7 +99,7 @@ def day(night: Night) -> str:
 
 def column(night: Night, report: NightReport) -> str:
     """The heading of a night's column: its day, the time if a day has several, the branch if it differs."""
-    days = [day(one) for one in report.nights]
+    days = [day(night) for night in report.nights]
     hour = f" {night.info.started[11:16]}" if days.count(day(night)) > 1 else ""
     other = night.info.branch != report.run.branch and night.info.branch
     return day(night) + hour + (f" ({one_line(night.info.branch or '', width=20)})" if other else "")
@@ -153,11 +156,11 @@ def points_with_interval(step: NightStep | None) -> str:
     return f"{_clear(step)}{numbers.points(step.value)} [{numbers.points(step.low)}…{numbers.points(step.high)}]{other}"
 
 
-def total(one: SubjectNights | BatchNights) -> str:
+def total(nights: SubjectNights | BatchNights) -> str:
     """The total pass rate of this night."""
-    now = one.totals[-1]
+    now = nights.totals[-1]
     rate = numbers.rate(now.rate) if now.rate else "no data"
-    return f"{rate} over {evals(now, _summed(one))}"
+    return f"{rate} over {evals(now, _summed(nights))}"
 
 
 def batch(report: NightReport) -> str:
@@ -165,24 +168,24 @@ def batch(report: NightReport) -> str:
     return all_of(len(report.subjects), "subject").capitalize()
 
 
-def rates(one: BatchNights) -> str:
+def rates(nights: BatchNights) -> str:
     """`96 % · – · 87 %`: the totals of the nights, the oldest first."""
-    return " · ".join(numbers.percent(now.rate.value) if now.rate else MISSING for now in one.totals)
+    return " · ".join(numbers.percent(now.rate.value) if now.rate else MISSING for now in nights.totals)
 
 
-def _summed(one: SubjectNights | BatchNights) -> str:
-    return "cell" if isinstance(one, BatchNights) else "eval"
+def _summed(nights: SubjectNights | BatchNights) -> str:
+    return "cell" if isinstance(nights, BatchNights) else "eval"
 
 
-def compared(one: SubjectNights | BatchNights) -> str:
+def compared(nights: SubjectNights | BatchNights) -> str:
     """The change since the last night with data, in one sentence; empty if there is none."""
-    step = one.change
+    step = nights.change
     if step is None:
         return ""
     sure = "significant" if step.clear else "not significant"
     other = "; the subject has changed" if not step.alike else ""
     interval = f"{numbers.points(step.value)} points [{numbers.points(step.low)}…{numbers.points(step.high)}]"
-    return f"{interval} since the night before, over {count(step.evals, _summed(one))}: {sure}{other}"
+    return f"{interval} since the night before, over {count(step.evals, _summed(nights))}: {sure}{other}"
 
 
 def evals(now: NightTotal, noun: str = "eval") -> str:
@@ -200,7 +203,7 @@ def known_bad(now: NightTotal) -> str:
 
 def expected_fails(report: NightReport) -> bool:
     """Whether an eval failed as expected, which the legend has to explain."""
-    return any(status(row) == EXPECTED_FAIL for one in report.subjects for row in one.rows)
+    return any(status(row) == EXPECTED_FAIL for nights in report.subjects for row in nights.rows)
 
 
 def used(now: NightTotal) -> str:
@@ -221,19 +224,21 @@ def spending(row: NightRow) -> dict[str, str]:
     }
 
 
-def counts(one: SubjectNights) -> str:
+def counts(nights: SubjectNights) -> str:
     """`26 of 27 judged: 21 passed · 5 failed · 1 void`."""
-    tallies = [row.tally for row in one.rows if row.tally is not None]
-    found = {
+    tallies = [row.tally for row in nights.rows if row.tally is not None]
+    numbers = {
         "passed": sum(tally.passed for tally in tallies),
         "failed": sum(tally.failed for tally in tallies),
         "void (not counted)": sum(tally.voided for tally in tallies),
         "not run": sum(tally.missing for tally in tallies),
     }
     skipped = sum(tally.skipped is not None for tally in tallies)
-    parts = [f"{number} {word}" for word, number in found.items() if number]
+    parts = [f"{number} {word}" for word, number in numbers.items() if number]
     parts += [f"{count(skipped, 'eval')} skipped"] if skipped else []
-    judged = f"{found['passed'] + found['failed']} of {sum(found.values())} judged: " if any(found.values()) else ""
+    judged = (
+        f"{numbers['passed'] + numbers['failed']} of {sum(numbers.values())} judged: " if any(numbers.values()) else ""
+    )
     return judged + " · ".join(parts) if parts else "nothing was run"
 
 
@@ -250,11 +255,11 @@ def together(row: NightRow) -> str:
 
 def changes(report: NightReport) -> Iterator[tuple[str, str]]:
     """What changed, with its sign. Equal changes of several subjects are combined."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for one in report.subjects:
-        for change in one.changes:
-            found.setdefault((mark_of(change.part), _change(change, report)), []).append(one_line(one.subject))
-    for (mark, text), subjects in found.items():
+    by_change: dict[tuple[str, str], list[str]] = {}
+    for nights in report.subjects:
+        for change in nights.changes:
+            by_change.setdefault((mark_of(change.part), _change(change, report)), []).append(one_line(nights.subject))
+    for (mark, text), subjects in by_change.items():
         everywhere = len(subjects) == len(report.subjects) > 1
         yield mark, f"{text}, {'all subjects' if everywhere else ', '.join(subjects)}"
 
@@ -264,20 +269,20 @@ def mark_of(part: Part) -> str:
     return {"eval": EVAL_MARK, "policy": " "}.get(part, SUBJECT_MARK)
 
 
-def _change(found: NightChange, report: NightReport) -> str:
-    night = next(night for night in report.nights if night.name == found.run)
-    values = f" {one_line(found.before, width=40)} → {one_line(found.after, width=40)}" if found.before else ""
-    names = ", ".join(one_line(name, width=60) for name in found.evals[:3])
-    more = f" and {len(found.evals) - 3} more" if len(found.evals) > 3 else ""
-    return f"{numbers.when(night.info.started)}  {PARTS[found.part]}{values}: {names}{more}"
+def _change(change: NightChange, report: NightReport) -> str:
+    night = next(night for night in report.nights if night.name == change.run)
+    values = f" {one_line(change.before, width=40)} → {one_line(change.after, width=40)}" if change.before else ""
+    names = ", ".join(one_line(name, width=60) for name in change.evals[:3])
+    more = f" and {len(change.evals) - 3} more" if len(change.evals) > 3 else ""
+    return f"{numbers.when(night.info.started)}  {PARTS[change.part]}{values}: {names}{more}"
 
 
-def commands(report: NightReport, found: FailingCell) -> Iterator[str]:
+def commands(report: NightReport, cell: FailingCell) -> Iterator[str]:
     """Commands that show more details."""
-    name, subject = one_line(found.eval, width=_LONGEST), one_line(found.subject, width=_LONGEST)
-    number = found.ways[0].trials[0] if found.ways and found.ways[0].trials else 1
+    name, subject = one_line(cell.eval, width=_LONGEST), one_line(cell.subject, width=_LONGEST)
+    number = cell.ways[0].trials[0] if cell.ways and cell.ways[0].trials else 1
     if report.nights[-1].origin == "demeanor":
-        run = (found.ways[0].run if found.ways else "") or report.run.id
+        run = (cell.ways[0].run if cell.ways else "") or report.run.id
         yield f"demeanor trace {shlex.quote(f'{name}/{subject}/{number}')} --run {shlex.quote(run)}"
     kinds = "" if report.run.kind == "nightly" else " --kind all"  # by default, only nights are shown
     yield f"demeanor report --eval {shlex.quote(name)} --subject {shlex.quote(subject)}{kinds}"
@@ -302,7 +307,7 @@ def more(number: int) -> str:
 def used_marks(report: NightReport) -> list[str]:
     """The signs that the legend has to explain."""
     # Many cells are the same value, and counting by id is faster than by value.
-    cells = {id(cell): cell for one in report.subjects for row in one.rows for cell in row.cells}.values()
+    cells = {id(cell): cell for nights in report.subjects for row in nights.rows for cell in row.cells}.values()
     shown = {sign for cell in cells for sign in marks_of(cell)}
     states = {cell.state for cell in cells}
     signs = (("○", "no data"), ("·", "skipped"), (MISSING, "absent"))

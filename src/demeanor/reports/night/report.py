@@ -341,27 +341,29 @@ class NightReport:
     @property
     def worse(self) -> tuple[RateShift, ...]:
         """What got worse."""
-        return tuple(one for one in self.shifts if one.fell)
+        return tuple(shift for shift in self.shifts if shift.fell)
 
     @property
     def better(self) -> tuple[RateShift, ...]:
         """What got better."""
-        return tuple(one for one in self.shifts if not one.fell)
+        return tuple(shift for shift in self.shifts if not shift.fell)
 
     @property
     def news(self) -> tuple[tuple[str, str, str], ...]:
         """Eval, subject and reason where an eval that usually fails passed."""
         return tuple(
-            (row.eval, one.subject, row.decision.reason)
-            for one in self.subjects
-            for row in one.rows
+            (row.eval, nights.subject, row.decision.reason)
+            for nights in self.subjects
+            for row in nights.rows
             if row.decision is not None and row.decision.news
         )
 
     def row(self, name: str, subject: str) -> NightRow:
         """One row."""
-        (found,) = (row for one in self.subjects if one.subject == subject for row in one.rows if row.eval == name)
-        return found
+        (row,) = (
+            row for nights in self.subjects if nights.subject == subject for row in nights.rows if row.eval == name
+        )
+        return row
 
 
 NIGHTS_DOCUMENT = ReportDocument("nights", NightReport)

@@ -43,7 +43,7 @@ def _difference(before: tuple[int, int], after: tuple[int, int], changes: int) -
 
 def night_row(
     name: str,
-    found: Mapping[str, RunCell],
+    by_run: Mapping[str, RunCell],
     runs: Sequence[str],
     *,
     seen: Sequence[RunDiff],
@@ -56,18 +56,18 @@ def night_row(
     """One row, from its cells by night, the shown nights in order, and what differs between them. `recent` are the
     nights whose cells this one must have; `changes` says how many rows of the report have a change of the rate; `lost`
     are the shards that this night lacks."""
-    cells = night_cells(found, runs, seen)
-    tonight = found.get(runs[-1])
+    cells = night_cells(by_run, runs, seen)
+    tonight = by_run.get(runs[-1])
     tally = despite_lost(tally_of(tonight, needed), lost) if tonight is not None else None
     if tally is not None and void_causes:
         tally = replace(tally, void_causes=void_causes)
-    latest = max(found.values(), key=lambda cell: (cell.started, cell.run))
+    latest = max(by_run.values(), key=lambda cell: (cell.started, cell.run))
     return NightRow(
         eval=name,
         policy=latest.policy,
         cells=cells,
         tally=tally,
-        decision=decide(tally) if tally is not None else _untried(found, recent, latest.policy),
+        decision=decide(tally) if tally is not None else _untried(by_run, recent, latest.policy),
         change=_step(cells, runs, changes),
         together=_together(cells),
         layer=latest.layer,
@@ -75,23 +75,23 @@ def night_row(
     )
 
 
-def _untried(found: Mapping[str, RunCell], recent: Collection[str], policy: Policy) -> Decision | None:
+def _untried(by_run: Mapping[str, RunCell], recent: Collection[str], policy: Policy) -> Decision | None:
     """The decision on a cell that no run of this night tried: undecided if the nights before judged it."""
-    judged = sum(cell.judged > 0 for run, cell in found.items() if run in recent)
+    judged = sum(cell.judged > 0 for run, cell in by_run.items() if run in recent)
     if not judged or policy is Policy.USUALLY_FAILS:
         return None
     reason = f"no run of this night tried it, but {count(judged, 'night')} of the week before did"
     return Decision(answer="undecided", rule="none", reason=reason)
 
 
-def night_cells(found: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[RunDiff]) -> tuple[NightCell, ...]:
+def night_cells(by_run: Mapping[str, RunCell], runs: Sequence[str], seen: Iterable[RunDiff]) -> tuple[NightCell, ...]:
     """One cell per run, in order, with marks for changes."""
     marks: dict[str, list[Mark]] = {}
     for change in seen:
         mark = _MARKS.get(change.part)
         if mark and mark not in marks.setdefault(change.run, []):
             marks[change.run].append(mark)
-    return tuple(_night_cell(found[run], marks.get(run, ())) if run in found else ABSENT for run in runs)
+    return tuple(_night_cell(by_run[run], marks.get(run, ())) if run in by_run else ABSENT for run in runs)
 
 
 def tally_of(cell: RunCell, needed: Needed | None = None) -> Tally:

@@ -45,8 +45,8 @@ def kept_shifts(
     """The changes of rates up to a night. `accepted` says of evals, or cells, the day up to which their falls are."""
     nights = nights_until(history, tonight.runs[-1], 2 * change.MEMORY, branch=branch)
     recent = {night.name for night in nights[-LAST_NIGHTS - 1 :]}
-    found = shifts_within(_latest(history, nights), recent)
-    return tuple(one for one in found if not (one.fell and _is_accepted(one, accepted or {})))
+    shifts = shifts_within(_latest(history, nights), recent)
+    return tuple(shift for shift in shifts if not (shift.fell and _is_accepted(shift, accepted or {})))
 
 
 def shifts_are_ready(history: SqlHistory, tonight: Night, *, branch: str | None = None) -> bool:
@@ -59,7 +59,7 @@ def shifts_are_ready(history: SqlHistory, tonight: Night, *, branch: str | None 
 
 
 def _key(nights: Sequence[Night], states: Mapping[str, tuple[int, int, int]]) -> tuple[object, ...]:
-    return "shifts", _code(), [[[one.info.uid, states.get(one.name)] for one in night.runs] for night in nights]
+    return "shifts", _code(), [[[run.info.uid, states.get(run.name)] for run in night.runs] for night in nights]
 
 
 def _is_accepted(shift: RateShift, accepted: Mapping[str, str]) -> bool:
@@ -71,14 +71,14 @@ def _latest(history: SqlHistory, nights: Sequence[Night]) -> tuple[NoticedShift,
     """The latest change of each cell of the last night, from the store or by a scan."""
     states = run_states(history, [name for night in nights for name in night.names])
     key = _key(nights, states)
-    known = read_derived(history, *key)
-    if known is not None:
-        return decode(tuple[NoticedShift, ...], known)
+    stored = read_derived(history, *key)
+    if stored is not None:
+        return decode(tuple[NoticedShift, ...], stored)
     started = time.perf_counter()
-    found = latest_shifts(_cells(history, nights), nights[-1].name)
+    shifts = latest_shifts(_cells(history, nights), nights[-1].name)
     if time.perf_counter() - started >= _WORTH_KEEPING:
-        keep_derived(history, encode(found), *key)
-    return found
+        keep_derived(history, encode(shifts), *key)
+    return shifts
 
 
 def _cells(history: SqlHistory, nights: Sequence[Night]) -> list[RunCell]:
@@ -94,10 +94,10 @@ def _cells(history: SqlHistory, nights: Sequence[Night]) -> list[RunCell]:
 @cache
 def _code() -> str:
     """A digest of the code that the changes follow from: other code has other results."""
-    found = blake2b(__version__.encode(), digest_size=8)
+    code = blake2b(__version__.encode(), digest_size=8)
     functions = (rate_histories, latest_shifts, correlation_of, cells_of_nights, night_correlation, effective)
     for module in (change, change_evidence, *map(inspect.getmodule, functions)):
         source = Path(getattr(module, "__file__", None) or "")
         if source.suffix == ".py" and source.is_file():
-            found.update(source.read_bytes())
-    return found.hexdigest()
+            code.update(source.read_bytes())
+    return code.hexdigest()

@@ -37,7 +37,7 @@ def load_step_pairs(history: History, report: NightReport, config: Config, resul
     loader = _PairLoader(
         history, {run.name: run for night in report.nights for run in night.runs}, results, open_capture_store(config)
     )
-    return tuple(loader.pair(one, report.row(one.eval, one.subject), report) for one in report.failures)
+    return tuple(loader.pair(failure, report.row(failure.eval, failure.subject), report) for failure in report.failures)
 
 
 class _PairLoader:
@@ -51,21 +51,21 @@ class _PairLoader:
         self._results = results
         self._captures = captures
 
-    def pair(self, one: FailingCell, row: NightRow, report: NightReport) -> TrialStepsPair:
+    def pair(self, cell: FailingCell, row: NightRow, report: NightReport) -> TrialStepsPair:
         """Load a trial that failed and the most similar one that passed."""
-        trials = self._trials(report.nights[-1], one)
+        trials = self._trials(report.nights[-1], cell)
         failing = next((self._load(run, trial) for run, trial in trials if trial.verdict.outcome == "fail"), None)
-        passing = self._nearest_pass(failing, one, row, report)
-        return TrialStepsPair(eval=one.eval, subject=one.subject, failing=failing, passing=passing)
+        passing = self._nearest_pass(failing, cell, row, report)
+        return TrialStepsPair(eval=cell.eval, subject=cell.subject, failing=failing, passing=passing)
 
     def _nearest_pass(
-        self, failing: TrialSteps | None, one: FailingCell, row: NightRow, report: NightReport
+        self, failing: TrialSteps | None, cell: FailingCell, row: NightRow, report: NightReport
     ) -> TrialSteps | None:
         """Return the most similar passing trial of the latest night that has one with steps, or any passing trial."""
         nights = zip(reversed(report.nights), reversed(row.cells), strict=True)
         first: TrialSteps | None = None
         for night in (night for night, cell in nights if cell.passed):
-            trials = self._trials(night, one)
+            trials = self._trials(night, cell)
             passed = [self._load(run, trial) for run, trial in trials if trial.verdict.outcome == "pass"]
             with_steps = [trial for trial in passed if trial.events is not None]
             if with_steps:
@@ -74,10 +74,10 @@ class _PairLoader:
             first = first or next(iter(passed), None)
         return first
 
-    def _trials(self, night: Night, one: FailingCell) -> Iterator[tuple[str, Record]]:
+    def _trials(self, night: Night, cell: FailingCell) -> Iterator[tuple[str, Record]]:
         """The trials of a cell in each run of a night."""
         for run in night.names:
-            for trial in self._history.trials(run, name=one.eval, subject=one.subject):
+            for trial in self._history.trials(run, name=cell.eval, subject=cell.subject):
                 yield run, trial
 
     def _load(self, run: str, record: Record) -> TrialSteps:

@@ -59,9 +59,9 @@ def _report(report: NightReport, screen: Screen, most_rows: int) -> Iterator[Tex
             ],
             screen,
         )
-    for one in report.subjects:
+    for nights in report.subjects:
         yield Text()
-        yield from _subject(report, one, screen, most_rows)
+        yield from _subject(report, nights, screen, most_rows)
     yield from _failing_cells("Failed", report, report.failures, report.more_failures, screen)
     yield from _failing_cells("Void: run, but not judged", report, report.voids, report.more_voids, screen)
     changes = list(phrases.changes(report))
@@ -95,20 +95,20 @@ def _digest(report: NightReport, screen: Screen) -> Iterator[Text]:
             yield Text(screen.safe(f"… and {section.more} more (--format json has all)"), "dim")
 
 
-def _subject(report: NightReport, one: SubjectNights, screen: Screen, most_rows: int) -> Iterator[Text]:
-    yield Text(screen.safe(one_line(one.subject)), "bold")
+def _subject(report: NightReport, nights: SubjectNights, screen: Screen, most_rows: int) -> Iterator[Text]:
+    yield Text(screen.safe(one_line(nights.subject)), "bold")
     facts = [
-        ("total pass rate", phrases.total(one)),
-        ("known to fail", phrases.known_bad(one.totals[-1])),
-        ("change", phrases.compared(one)),
-        ("trials", phrases.counts(one)),
-        ("used", phrases.used(one.totals[-1])),
+        ("total pass rate", phrases.total(nights)),
+        ("known to fail", phrases.known_bad(nights.totals[-1])),
+        ("change", phrases.compared(nights)),
+        ("trials", phrases.counts(nights)),
+        ("used", phrases.used(nights.totals[-1])),
     ]
     yield from _facts(facts, screen)
-    rows = most_important(one.rows, most_rows)
+    rows = most_important(nights.rows, most_rows)
     yield from table(_columns(report, rows, screen), screen)
-    if len(rows) < len(one.rows):
-        left = f"… and {count(len(one.rows) - len(rows), 'more eval')} without news (--all shows them)"
+    if len(rows) < len(nights.rows):
+        left = f"… and {count(len(nights.rows) - len(rows), 'more eval')} without news (--all shows them)"
         yield Text(screen.safe(left), "dim")
 
 
@@ -180,20 +180,20 @@ def _change(row: NightRow, screen: Screen) -> Text:
 
 
 def _failing_cells(
-    heading: str, report: NightReport, found: Sequence[FailingCell], more: int, screen: Screen
+    heading: str, report: NightReport, cells: Sequence[FailingCell], more: int, screen: Screen
 ) -> Iterator[Text]:
-    if not found:
+    if not cells:
         return
     yield Text()
     yield Text(heading, "bold")
-    for one in found:
-        row = report.row(one.eval, one.subject)
-        name = f"{one_line(one.eval)} · {one_line(one.subject)}"
+    for cell in cells:
+        row = report.row(cell.eval, cell.subject)
+        name = f"{one_line(cell.eval)} · {one_line(cell.subject)}"
         yield from paragraph(f"{name}  {row.tonight.passed} of {row.tonight.judged} passed", screen, "bold")
-        for way in one.ways:
+        for way in cell.ways:
             yield Text("  " + screen.safe(phrases.trials(report, way)), "dim")
             yield from paragraph(opening(way.reason, lines=_REASON_LINES), screen, indent=4)
-        for command in phrases.commands(report, one):
+        for command in phrases.commands(report, cell):
             yield Text(f"  $ {screen.safe(command)}", "cyan")
     if more:
         yield Text(screen.safe(phrases.more(more)), "dim")

@@ -36,13 +36,13 @@ def make_night_report(
 ) -> NightReport:
     """The report of the night of a run, or of another run, and of the nights before it; with the reasons of the first
     `details` failures and voids. Without `changes`, those of pass rates are left out."""
-    found = nights_until(history, run, max(nights, LAST_NIGHTS), branch=branch)
-    tonight, accepted = found[-1], config.nightly.accepted
-    cells = _without_accepted(cells_of_nights(history, found), tonight, accepted)
+    span = nights_until(history, run, max(nights, LAST_NIGHTS), branch=branch)
+    tonight, accepted = span[-1], config.nightly.accepted
+    cells = _without_accepted(cells_of_nights(history, span), tonight, accepted)
     unknown = {cell.subject for cell in cells if cell.run == tonight.name and files_unknown(cell.fingerprint)}
     causes = [void_causes(history, name) for name in tonight.names]
     report = night_report(
-        found,
+        span,
         cells,
         shown=nights + 1,
         notes=(
@@ -117,27 +117,27 @@ def _causes_by_cell(
     causes: Iterable[Mapping[str, Sequence[tuple[str, str]]]],
 ) -> dict[tuple[str, str], dict[VoidCause, int]]:
     """By eval and subject: the known causes of void trials."""
-    found: dict[tuple[str, str], dict[VoidCause, int]] = {}
+    by_cell: dict[tuple[str, str], dict[VoidCause, int]] = {}
     for by_cause in causes:
         for text, cells in by_cause.items():
             if cause := _CAUSES.get(text):
                 for cell in cells:
-                    own = found.setdefault(cell, {})
+                    own = by_cell.setdefault(cell, {})
                     own[cause] = own.get(cause, 0) + 1
-    return found
+    return by_cell
 
 
 def _with_examples(history: SqlHistory, night: Night, shifts: Iterable[RateShift]) -> tuple[RateShift, ...]:
     """The changes, each with a trial of this night to look at: one of the last run that has any."""
     shifts = tuple(shifts)
-    cells = [(one.eval, one.subject) for one in shifts]
-    found: dict[tuple[str, str], tuple[str, Sequence[TrialOutcome]]] = {}
+    cells = [(shift.eval, shift.subject) for shift in shifts]
+    examples: dict[tuple[str, str], tuple[str, Sequence[TrialOutcome]]] = {}
     for run in night.names:
-        found |= {cell: (run, trials) for cell, trials in outcomes(history, run, cells).items() if trials}
+        examples |= {cell: (run, trials) for cell, trials in outcomes(history, run, cells).items() if trials}
     return tuple(
-        replace(one, example=_example(trials), example_run=run)
-        for one in shifts
-        for run, trials in [found.get((one.eval, one.subject), ("", ()))]
+        replace(shift, example=_example(trials), example_run=run)
+        for shift in shifts
+        for run, trials in [examples.get((shift.eval, shift.subject), ("", ()))]
     )
 
 

@@ -37,32 +37,38 @@ def _lines(report: PromotionReport, screen: Screen) -> Iterator[Text]:
     if report.candidates:
         yield Text()
         yield from table(_columns(report.candidates, screen), screen)
-    yield from _section("Evidence", [(one, _evidence(one)) for one in report.ready], screen)
-    misses = [one for one in report.candidates if one.answer in {"wait", "refuse"}][:_MAX_MISSES]
-    yield from _section("Nearest misses", [(one, _misses(one)) for one in misses], screen)
+    yield from _section("Evidence", [(candidate, _evidence(candidate)) for candidate in report.ready], screen)
+    misses = [candidate for candidate in report.candidates if candidate.answer in {"wait", "refuse"}][:_MAX_MISSES]
+    yield from _section("Nearest misses", [(candidate, _misses(candidate)) for candidate in misses], screen)
     yield Text()
-    known = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no night yet"
-    for text in (known, *(f"note: {note}" for note in report.notes)):
+    history = f"{count(report.nights, 'night')} in the history" if report.nights else "the history has no night yet"
+    for text in (history, *(f"note: {note}" for note in report.notes)):
         yield from paragraph(text, screen, "dim")
     yield from paragraph(error_rates_line(report.characteristics), screen, "dim")
     if report.flapping:
-        often = ", ".join(f"{one.a_year:.2g} times at {percent(one.rate)}" for one in report.flapping)
+        often = ", ".join(f"{flapping.a_year:.2g} times at {percent(flapping.rate)}" for flapping in report.flapping)
         rules = f"{report.flapping[0].promotion} and {report.flapping[0].demotion}"
         yield from paragraph(f"promoted and demoted again by {rules}, in a year: {often}", screen, "dim")
     if report.ready:
         yield Text(screen.safe(f"next: {report.command} --apply"), "cyan")
 
 
-def _columns(found: Sequence[Candidate], screen: Screen) -> Iterator[Column]:
-    yield Column(title="", cells=[Text(one.answer, _STYLES[one.answer]) for one in found])
-    yield text_column("eval", [one_line(one.eval, width=300) for one in found], screen, comfort=24, least=8)
-    yield Column(title="nights", cells=[_nights(one.nights, screen) for one in found])
-    scores = [(one.counts or {}).values() for one in found]
+def _columns(candidates: Sequence[Candidate], screen: Screen) -> Iterator[Column]:
+    yield Column(title="", cells=[Text(candidate.answer, _STYLES[candidate.answer]) for candidate in candidates])
+    yield text_column(
+        "eval", [one_line(candidate.eval, width=300) for candidate in candidates], screen, comfort=24, least=8
+    )
+    yield Column(title="nights", cells=[_nights(candidate.nights, screen) for candidate in candidates])
+    scores = [(candidate.counts or {}).values() for candidate in candidates]
     passed = [f"{sum(p for p, _ in score)}/{sum(n for _, n in score)}" for score in scores]
     yield text_column("passed", passed, screen, align="right")
-    yield text_column("subjects", [str(len(one.counts or {})) for one in found], screen, align="right", rank=1)
-    if any(one.distance for one in found):
-        to_go = [f"{count(one.distance, 'night')} to go" if one.distance else "" for one in found]
+    yield text_column(
+        "subjects", [str(len(candidate.counts or {})) for candidate in candidates], screen, align="right", rank=1
+    )
+    if any(candidate.distance for candidate in candidates):
+        to_go = [
+            f"{count(candidate.distance, 'night')} to go" if candidate.distance else "" for candidate in candidates
+        ]
         yield text_column("", to_go, screen, rank=2)
 
 
@@ -88,41 +94,43 @@ def _section(heading: str, parts: Sequence[tuple[Candidate, list[str]]], screen:
         return
     yield Text()
     yield Text(heading, "bold")
-    for one, sentences in parts:
-        yield from paragraph(one_line(one.eval, width=300), screen, "bold")
+    for candidate, sentences in parts:
+        yield from paragraph(one_line(candidate.eval, width=300), screen, "bold")
         for sentence in sentences:
             yield from paragraph(one_line(sentence, width=400), screen, indent=4)
 
 
-def _evidence(one: Candidate) -> list[str]:
-    sentences = [f"{one.rule}: {one.reason}", *one.missing[:_MAX_MISSING]]
-    sentences += [f"{subject}: {p} of {n} passed" for subject, (p, n) in (one.counts or {}).items()]
-    sentences += [_trials(one)] if one.trials else []
+def _evidence(candidate: Candidate) -> list[str]:
+    sentences = [f"{candidate.rule}: {candidate.reason}", *candidate.missing[:_MAX_MISSING]]
+    sentences += [f"{subject}: {p} of {n} passed" for subject, (p, n) in (candidate.counts or {}).items()]
+    sentences += [_trials(candidate)] if candidate.trials else []
     sentences += [
         f"{_MARKS.get(change.part, SUBJECT_MARK)} {change.part} changed in {change.run} ({change.subject})"
-        for change in one.changes[:_MAX_MISSING]
+        for change in candidate.changes[:_MAX_MISSING]
     ]
-    sentences += [f"together with {', '.join(one.shared)}: they have one policy argument"] if one.shared else []
-    return sentences + ([error_rates_line(one.error_rates)] if one.error_rates else [])
+    sentences += (
+        [f"together with {', '.join(candidate.shared)}: they have one policy argument"] if candidate.shared else []
+    )
+    return sentences + ([error_rates_line(candidate.error_rates)] if candidate.error_rates else [])
 
 
-def _trials(one: Candidate) -> str:
+def _trials(candidate: Candidate) -> str:
     """How many trials in which commits are the evidence."""
-    total = sum(judged for _, judged in (one.counts or {}).values())
-    commits = [commit[:12] for commit in one.commits]
+    total = sum(judged for _, judged in (candidate.counts or {}).values())
+    commits = [commit[:12] for commit in candidate.commits]
     places = (
         f"commit {commits[0]}"
         if len(commits) == 1
         else f"{count(len(commits), 'commit')}, {commits[0]} to {commits[-1]}"
     )
     where = f", {places}" if commits else ", outside a repository"
-    branches = f" on {', '.join(one.branches)}" if one.branches else ""
-    return f"{count(total, 'trial')}, at least {one.trials} per night and subject{where}{branches}"
+    branches = f" on {', '.join(candidate.branches)}" if candidate.branches else ""
+    return f"{count(total, 'trial')}, at least {candidate.trials} per night and subject{where}{branches}"
 
 
-def _misses(one: Candidate) -> list[str]:
-    left = len(one.missing) - _MAX_MISSING
-    return [*one.missing[:_MAX_MISSING], *([f"and {left} more"] if left > 0 else [])]
+def _misses(candidate: Candidate) -> list[str]:
+    left = len(candidate.missing) - _MAX_MISSING
+    return [*candidate.missing[:_MAX_MISSING], *([f"and {left} more"] if left > 0 else [])]
 
 
 def commit_message(action: Action, applied: Sequence[Candidate], verified: Mapping[str, str]) -> str:
@@ -130,9 +138,13 @@ def commit_message(action: Action, applied: Sequence[Candidate], verified: Mappi
     target = TARGETS[action].value
     what = f"eval {one_line(applied[0].eval)}" if len(applied) == 1 else count(len(applied), "eval")
     lines = [f"{action.capitalize()} {what} to {target}"]
-    for one in applied:
-        lines += ["", one_line(one.eval, width=300)]
-        for sentence in [*_evidence(one), *_span(one), *([verified[one.eval]] if one.eval in verified else [])]:
+    for candidate in applied:
+        lines += ["", one_line(candidate.eval, width=300)]
+        for sentence in [
+            *_evidence(candidate),
+            *_span(candidate),
+            *([verified[candidate.eval]] if candidate.eval in verified else []),
+        ]:
             lines += textwrap.wrap(
                 one_line(sentence, width=400),
                 _COMMIT_WIDTH,
@@ -143,7 +155,7 @@ def commit_message(action: Action, applied: Sequence[Candidate], verified: Mappi
     return "\n".join(lines) + "\n"
 
 
-def _span(one: Candidate) -> list[str]:
-    if not one.nights:
+def _span(candidate: Candidate) -> list[str]:
+    if not candidate.nights:
         return []
-    return [f"nights {one.nights[0].run} to {one.nights[-1].run}"]
+    return [f"nights {candidate.nights[0].run} to {candidate.nights[-1].run}"]

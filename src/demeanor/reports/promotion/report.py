@@ -60,7 +60,7 @@ class PromotionReport:
     @property
     def ready(self) -> tuple[Candidate, ...]:
         """The evals whose policy should be changed."""
-        return tuple(one for one in self.candidates if one.answer == self.action)
+        return tuple(candidate for candidate in self.candidates if candidate.answer == self.action)
 
 
 PROMOTION_DOCUMENT = ReportDocument("promotion", PromotionReport)

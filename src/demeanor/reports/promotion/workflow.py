@@ -35,11 +35,11 @@ _RATES = (0.99, 0.97, 0.95)
 
 def enabled_subjects(catalog: Catalog, evals: Sequence[Eval]) -> dict[str, tuple[str, ...]]:
     """Eval → the subjects of nightly runs, even if this machine lacks something to run them."""
-    wanted = {name: "set" for one in evals for name in one.scenario.requires_env}
-    plan = plan_evals(catalog, evals, RunRequest(kind="nightly", policy="all"), wanted)
+    environ = {name: "set" for eval_ in evals for name in eval_.scenario.requires_env}
+    plan = plan_evals(catalog, evals, RunRequest(kind="nightly", policy="all"), environ)
     return {
-        one.name: tuple(str(c.subject) for c in plan.cells if c.eval.name == one.name and not c.skipped)
-        for one in evals
+        eval_.name: tuple(str(c.subject) for c in plan.cells if c.eval.name == eval_.name and not c.skipped)
+        for eval_ in evals
     }
 
 
@@ -53,26 +53,29 @@ def make_promotion_report(
 ) -> PromotionReport:
     """Decide on each eval that has the right policy."""
     chosen = policy_rule(action, rule or DEFAULTS[action])
-    asked = {one.name: one for one in evals if one.policy is BEFORE[action]}
+    asked = {eval_.name: eval_ for eval_ in evals if eval_.policy is BEFORE[action]}
     enabled = enabled_subjects(catalog, list(asked.values()))
     nights = counted_nights(history, night_filter(catalog.config))
     cells = tuple(nights.cells(history, asked, chosen.nights)) if asked else ()
     runs = [(night.info.started, night.name) for night in nights.nights]
     if action == "promote":
-        found = promote(cells, enabled, rule=chosen.name, nights=runs)
-        found = _hold_back(found, _stale(found, asked, cells))
-        ready = [asked[one.eval] for one in found if one.answer == "promote"]
-        found = _hold_back(found, uncalibrated(history, ready, catalog.config))
+        candidates = promote(cells, enabled, rule=chosen.name, nights=runs)
+        candidates = _hold_back(candidates, _stale(candidates, asked, cells))
+        ready = [asked[candidate.eval] for candidate in candidates if candidate.answer == "promote"]
+        candidates = _hold_back(candidates, uncalibrated(history, ready, catalog.config))
     else:
-        found = demote(cells, enabled, rule=chosen.name, nights=runs)
+        candidates = demote(cells, enabled, rule=chosen.name, nights=runs)
     shared = shared_policies(asked.values())
-    found = _hold_back(found, _not_editable(found, asked, action, shared))
-    found = tuple(replace(_with_evidence(one, cells, chosen), shared=shared.get(one.eval, ())) for one in found)
-    trials = _usual_trials(found) or nights.filter.trials
+    candidates = _hold_back(candidates, _not_editable(candidates, asked, action, shared))
+    candidates = tuple(
+        replace(_with_evidence(candidate, cells, chosen), shared=shared.get(candidate.eval, ()))
+        for candidate in candidates
+    )
+    trials = _usual_trials(candidates) or nights.filter.trials
     return PromotionReport(
         action=action,
         rule=chosen.name,
-        candidates=found,
+        candidates=candidates,
         nights=len(nights.nights),
         characteristics=chosen.error_rates(
             subjects=max((len(names) for names in enabled.values()), default=1) or 1, trials=trials
@@ -94,17 +97,21 @@ def _flapping(action: Action, chosen: PolicyRule, trials: int) -> tuple[Flapping
     )
 
 
-def _hold_back(found: Sequence[Candidate], why: Mapping[str, str]) -> tuple[Candidate, ...]:
+def _hold_back(candidates: Sequence[Candidate], why: Mapping[str, str]) -> tuple[Candidate, ...]:
     """The candidates; those with a reason wait, after those that are ready."""
-    held = [replace(one, answer="wait", missing=(why[one.eval], *one.missing)) for one in found if one.eval in why]
-    kept = [one for one in found if one.eval not in why]
-    ready = [one for one in kept if one.answer in BEFORE]
-    return (*ready, *held, *(one for one in kept if one.answer not in BEFORE))
+    held = [
+        replace(candidate, answer="wait", missing=(why[candidate.eval], *candidate.missing))
+        for candidate in candidates
+        if candidate.eval in why
+    ]
+    kept = [candidate for candidate in candidates if candidate.eval not in why]
+    ready = [candidate for candidate in kept if candidate.answer in BEFORE]
+    return (*ready, *held, *(candidate for candidate in kept if candidate.answer not in BEFORE))
 
 
-def _stale(found: Sequence[Candidate], evals: Mapping[str, Eval], cells: Sequence[RunCell]) -> dict[str, str]:
+def _stale(candidates: Sequence[Candidate], evals: Mapping[str, Eval], cells: Sequence[RunCell]) -> dict[str, str]:
     """An eval that was edited after its last night has no nights of its own yet."""
-    ready = [evals[one.eval] for one in found if one.answer == "promote"]
+    ready = [evals[candidate.eval] for candidate in candidates if candidate.answer == "promote"]
     hashes = eval_hashes(ready) if ready else {}
     latest = {cell.eval: cell.eval_hash for cell in cells if cell.judged and cell.eval_hash}
     why = "it was edited after its last night, so its nights don't count"
@@ -112,10 +119,10 @@ def _stale(found: Sequence[Candidate], evals: Mapping[str, Eval], cells: Sequenc
 
 
 def _not_editable(
-    found: Sequence[Candidate], evals: Mapping[str, Eval], action: Action, shared: Mapping[str, Sequence[str]]
+    candidates: Sequence[Candidate], evals: Mapping[str, Eval], action: Action, shared: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """The evals that are ready, but whose policy can't be edited, or is shared with an eval that is not ready."""
-    ready = {one.eval for one in found if one.answer == action}
+    ready = {candidate.eval for candidate in candidates if candidate.answer == action}
     why = {}
     for name in ready:
         others = [other for other in shared.get(name, ()) if other not in ready]
@@ -129,51 +136,53 @@ def _not_editable(
     return why
 
 
-def _with_evidence(one: Candidate, cells: Iterable[RunCell], rule: PolicyRule) -> Candidate:
+def _with_evidence(candidate: Candidate, cells: Iterable[RunCell], rule: PolicyRule) -> Candidate:
     """Add the commits and branches of the nights that count, and the error rates for the trials that were made."""
-    nights = {night.run for night in one.nights if "before" not in night.states.values()}
+    nights = {night.run for night in candidate.nights if "before" not in night.states.values()}
     own = [
-        cell for cell in cells if cell.eval == one.eval and cell.run in nights and cell.subject in (one.counts or {})
+        cell
+        for cell in cells
+        if cell.eval == candidate.eval and cell.run in nights and cell.subject in (candidate.counts or {})
     ]
     return replace(
-        one,
+        candidate,
         commits=tuple(dict.fromkeys(cell.commit for cell in own if cell.commit)),
         branches=tuple(dict.fromkeys(cell.branch for cell in own if cell.branch)),
         error_rates=(
-            rule.error_rates(subjects=max(1, len(one.counts or {})), trials=one.trials)
-            if one.trials and one.answer in BEFORE
+            rule.error_rates(subjects=max(1, len(candidate.counts or {})), trials=candidate.trials)
+            if candidate.trials and candidate.answer in BEFORE
             else None
         ),
     )
 
 
-def _usual_trials(found: Sequence[Candidate]) -> int | None:
+def _usual_trials(candidates: Sequence[Candidate]) -> int | None:
     """The most frequent number of trials that the candidates have in a night; None if there is none."""
-    numbers = Counter(one.trials for one in found if one.trials)
+    numbers = Counter(candidate.trials for candidate in candidates if candidate.trials)
     return numbers.most_common(1)[0][0] if numbers else None
 
 
 def keep_change(
-    history: History, action: Action, one: Candidate, own: Eval, *, run: str, commit: str | None
+    history: History, action: Action, candidate: Candidate, own: Eval, *, run: str, commit: str | None
 ) -> KeptDecision:
     """Record that a policy was changed, with the evidence; return the decision."""
     decision = KeptDecision(
         made=datetime.now(UTC).isoformat(timespec="milliseconds"),
         ruling=action,
-        eval=one.eval,
+        eval=candidate.eval,
         answer=action,
-        rule=one.rule,
-        reason=one.reason,
+        rule=candidate.rule,
+        reason=candidate.reason,
         run=run or None,
         commit=commit,
-        eval_hash=eval_hashes([own]).get(one.eval, ""),
+        eval_hash=eval_hashes([own]).get(candidate.eval, ""),
         evidence={
-            "counts": {subject: list(counts) for subject, counts in (one.counts or {}).items()},
-            "nights": [night.run for night in one.nights],
-            "trials": one.trials,
-            "commits": list(one.commits),
-            "branches": list(one.branches),
-            "changes": [f"{change.part} in {change.run}" for change in one.changes],
+            "counts": {subject: list(counts) for subject, counts in (candidate.counts or {}).items()},
+            "nights": [night.run for night in candidate.nights],
+            "trials": candidate.trials,
+            "commits": list(candidate.commits),
+            "branches": list(candidate.branches),
+            "changes": [f"{change.part} in {change.run}" for change in candidate.changes],
         },
     )
     history.add_decision(decision)
@@ -184,9 +193,9 @@ def keep_in_file(root: Path, report: PromotionReport) -> None:
     """Record the changes in the project too, so that CI knows them whatever history it uses."""
     kept = {**read_promotions(root)}
     made = datetime.now(UTC).isoformat(timespec="milliseconds")
-    for one in report.ready:
-        kept.pop(one.eval, None)
+    for candidate in report.ready:
+        kept.pop(candidate.eval, None)
         if report.action == "promote":
-            nights = [night.run for night in one.nights]
-            kept[one.eval] = {"made": made, "rule": one.rule, "reason": one.reason, "nights": nights}
+            nights = [night.run for night in candidate.nights]
+            kept[candidate.eval] = {"made": made, "rule": candidate.rule, "reason": candidate.reason, "nights": nights}
     write_promotions(root, kept)

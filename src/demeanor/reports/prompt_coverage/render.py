@@ -76,14 +76,14 @@ def _lines(report: CoverReport, screen: Screen) -> Iterator[Text]:
     yield from paragraph(headline(report), screen, exit_style(report.exit_code))
     for label, text in facts(report):
         yield from labelled(f"{label:<8}", text, screen)
-    usable = {one.eval for one in report.evals if one.unusable is None}
+    usable = {eval_.eval for eval_ in report.evals if eval_.unusable is None}
     for answer in ORDER:
-        rows = [one for one in report.instructions if one.answer == answer]
+        rows = [instruction for instruction in report.instructions if instruction.answer == answer]
         if rows:
             yield Text()
             yield Text(f"{answer} ({len(rows)}): {MEANINGS[answer]}", _STYLES[answer])
-            for one in rows:
-                yield from _instruction(one, screen, usable)
+            for instruction in rows:
+                yield from _instruction(instruction, screen, usable)
     yield Text()
     yield from table(_columns(report.evals, screen), screen)
     for text in left_out(report):
@@ -120,27 +120,27 @@ def promises(report: CoverReport) -> Iterator[str]:
 
 def left_out(report: CoverReport) -> Iterator[str]:
     """The evals that can't answer, and why."""
-    for one in report.evals:
-        if one.unusable is not None:
-            yield f"{one_line(one.eval)}: {one.unusable}"
+    for eval_ in report.evals:
+        if eval_.unusable is not None:
+            yield f"{one_line(eval_.eval)}: {eval_.unusable}"
 
 
-def _instruction(one: CoveredInstruction, screen: Screen, usable: set[str]) -> Iterator[Text]:
-    head = f"  {one.id}  "
-    text = one_line(_named(one), width=max(30, screen.width - len(head)))
+def _instruction(instruction: CoveredInstruction, screen: Screen, usable: set[str]) -> Iterator[Text]:
+    head = f"  {instruction.id}  "
+    text = one_line(_named(instruction), width=max(30, screen.width - len(head)))
     yield Text(screen.safe(f"{head}{text}"))
-    for by in one.noticed_by:
+    for by in instruction.noticed_by:
         yield from labelled(_INDENT, noticed(by), screen, "dim")
-    if one.untried and not usable <= {*one.untried}:
-        names = ", ".join(map(one_line, one.untried))
+    if instruction.untried and not usable <= {*instruction.untried}:
+        names = ", ".join(map(one_line, instruction.untried))
         yield from labelled(_INDENT, f"not tried with {names}", screen, "dim")
-    if one.file is not None:
-        yield Text(screen.safe(f"{_INDENT}{one_line(one.file)}:{one.line}"), "dim")
+    if instruction.file is not None:
+        yield Text(screen.safe(f"{_INDENT}{one_line(instruction.file)}:{instruction.line}"), "dim")
 
 
-def _named(one: CoveredInstruction) -> str:
+def _named(instruction: CoveredInstruction) -> str:
     """The text of an instruction, with the tool or parameter that it belongs to."""
-    return one.text if one.place == "system" else f"{one.place}: {one.text}"
+    return instruction.text if instruction.place == "system" else f"{instruction.place}: {instruction.text}"
 
 
 def noticed(by: NoticedBy) -> str:
@@ -151,16 +151,16 @@ def noticed(by: NoticedBy) -> str:
 
 
 def _columns(evals: tuple[CoveringEval, ...], screen: Screen) -> Iterator[Column]:
-    yield text_column("eval", [one_line(one.eval) for one in evals], screen, least=12)
-    yield text_column("passed", [f"{one.passed}/{one.judged}" for one in evals], screen, align="right")
-    yield text_column("from", [one.source for one in evals], screen, rank=2)
-    yield text_column("notices", [notices(one) for one in evals], screen)
+    yield text_column("eval", [one_line(eval_.eval) for eval_ in evals], screen, least=12)
+    yield text_column("passed", [f"{eval_.passed}/{eval_.judged}" for eval_ in evals], screen, align="right")
+    yield text_column("from", [eval_.source for eval_ in evals], screen, rank=2)
+    yield text_column("notices", [notices(eval_) for eval_ in evals], screen)
 
 
-def notices(one: CoveringEval) -> str:
+def notices(eval_: CoveringEval) -> str:
     """The rates that an eval notices: `≤ 45 %`."""
-    below = [f"≤ {percent(one.notices_below)}"] if one.notices_below is not None else []
-    above = [f"≥ {percent(one.notices_above)}"] if one.notices_above is not None else []
+    below = [f"≤ {percent(eval_.notices_below)}"] if eval_.notices_below is not None else []
+    above = [f"≥ {percent(eval_.notices_above)}"] if eval_.notices_above is not None else []
     return ", ".join(below + above) or "nothing"
 
 
@@ -177,12 +177,16 @@ def _markdown(report: CoverReport) -> Iterator[str]:
     yield markdown.table_row(("answer", "id", "instruction", "where", "evals"))
     yield markdown.table_row(("---",) * 5)
     for answer in ORDER:
-        for one in report.instructions:
-            if one.answer == answer:
-                evals = "<br>".join(markdown.inline_code(noticed(by), width=200) for by in one.noticed_by)
-                text = markdown.inline_code(_named(one), width=120)
-                where = markdown.inline_code(f"{one.file}:{one.line}") if one.file is not None else ""
-                yield markdown.table_row((answer, markdown.inline_code(one.id), text, where, evals))
+        for instruction in report.instructions:
+            if instruction.answer == answer:
+                evals = "<br>".join(markdown.inline_code(noticed(by), width=200) for by in instruction.noticed_by)
+                text = markdown.inline_code(_named(instruction), width=120)
+                where = (
+                    markdown.inline_code(f"{instruction.file}:{instruction.line}")
+                    if instruction.file is not None
+                    else ""
+                )
+                yield markdown.table_row((answer, markdown.inline_code(instruction.id), text, where, evals))
     yield ""
     yield markdown.table_row(("eval", "passed", "from", "notices"))
     yield markdown.table_row(("---",) * 4)

@@ -25,7 +25,7 @@ def compare_collection(
 
 def since_night(evals: Iterable[Eval], night: Iterable[str]) -> Collection:
     """Compare with the names of the evals of the last night."""
-    now, then = {one.name for one in evals}, set(night)
+    now, then = {eval_.name for eval_ in evals}, set(night)
     return Collection(
         collected=len(now),
         compared_with="the last night",
@@ -34,16 +34,16 @@ def since_night(evals: Iterable[Eval], night: Iterable[str]) -> Collection:
     )
 
 
-def since_commit(evals: Sequence[Eval], found: Edits) -> Collection:
+def since_commit(evals: Sequence[Eval], edits: Edits) -> Collection:
     """Compare with a base commit."""
-    if found.base is None or found.unsure:
-        return Collection(collected=len(evals), removed=found.removed)
-    new = sum(edit == "new" for edit in found.evals.values())
+    if edits.base is None or edits.unsure:
+        return Collection(collected=len(evals), removed=edits.removed)
+    new = sum(edit == "new" for edit in edits.evals.values())
     return Collection(
         collected=len(evals),
-        compared_with=f"the base commit {found.base[:7]}",
-        earlier=len(evals) - new + len(found.removed),
-        removed=found.removed,
+        compared_with=f"the base commit {edits.base[:7]}",
+        earlier=len(evals) - new + len(edits.removed),
+        removed=edits.removed,
     )
 
 

@@ -33,10 +33,10 @@ class Failure:
     @property
     def chains(self) -> dict[str, list[int]]:
         """The distinct tool-call chains, each with the numbers of its trials. Untrusted text."""
-        found: dict[str, list[int]] = {}
+        chains: dict[str, list[int]] = {}
         for trial in self.trials:
-            found.setdefault(trial.chain, []).append(trial.number)
-        return found
+            chains.setdefault(trial.chain, []).append(trial.number)
+        return chains
 
     @property
     def remedy(self) -> str:
@@ -80,12 +80,12 @@ class StartFailure:
 
 def start_failures(report: RunReport) -> tuple[StartFailure, ...]:
     """The agents that did not start, each with all its trials: the reason is the same for all evals."""
-    found: dict[str, list[Record]] = {}
+    records: dict[str, list[Record]] = {}
     for cell in report.cells:
         for trial in cell.trials:
             if _did_not_start(trial):
-                found.setdefault(trial.subject, []).append(trial)
-    return tuple(StartFailure(subject=subject, trials=tuple(trials)) for subject, trials in found.items())
+                records.setdefault(trial.subject, []).append(trial)
+    return tuple(StartFailure(subject=subject, trials=tuple(trials)) for subject, trials in records.items())
 
 
 def otherwise_void(report: RunReport) -> list[CellReport]:
@@ -111,9 +111,9 @@ def void_by_reason(trials: Iterable[Record]) -> tuple[Failure, ...]:
     return _grouped((record, record.verdict.reason) for record in trials if isinstance(record.verdict, Void))
 
 
-def _grouped(found: Iterable[tuple[Record, str]]) -> tuple[Failure, ...]:
+def _grouped(reasons: Iterable[tuple[Record, str]]) -> tuple[Failure, ...]:
     """Group by reason; reasons that differ only in the trial's own name are the same."""
     by_reason: dict[str, tuple[str, list[Record]]] = {}
-    for record, reason in found:
+    for record, reason in reasons:
         by_reason.setdefault(reason.replace(record.trial, record.cell), (reason, []))[1].append(record)
     return tuple(Failure(reason=reason, trials=tuple(trials)) for reason, trials in by_reason.values())

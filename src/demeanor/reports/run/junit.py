@@ -16,7 +16,9 @@ _REASON_LINES = 60
 
 def junit_report(report: RunReport) -> str:
     """The report as JUnit XML: one suite per subject, one case per eval."""
-    suites = [(one.subject, [_case(cell) for cell in report.of_subject(one.subject)]) for one in report.summaries]
+    suites = [
+        (summary.subject, [_case(cell) for cell in report.of_subject(summary.subject)]) for summary in report.summaries
+    ]
     return write_junit(suites, started=report.run.started, seconds=report.seconds or 0)
 
 
@@ -47,9 +49,9 @@ def _properties(cell: CellReport) -> Iterator[tuple[str, str]]:
     yield "tokens", figures.tokens(tally.spent, tally.uncounted)
 
 
-def _reasons(found: tuple[Failure, ...], cell: CellReport) -> str:
+def _reasons(failures: tuple[Failure, ...], cell: CellReport) -> str:
     parts = []
-    for failure in found:
+    for failure in failures:
         parts.append(f"{figures.trials(failure.numbers)}:\n{opening(failure.reason, lines=_REASON_LINES)}")
         parts += [f"calls: {one_line(chain, width=400)}" for chain in failure.chains if chain]
         parts.append(f"kept in: {one_line(failure.trials[0].folder, width=400)}")

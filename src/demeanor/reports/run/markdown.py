@@ -58,13 +58,13 @@ def _overview(report: RunReport) -> str:
 
 def _outcome(cell: CellReport) -> str:
     """A cell in the overview; its word only where the trials don't say it all."""
-    word, found = words.status(cell), cell.tally
-    if found.attempts == 0:
+    word, tally = words.status(cell), cell.tally
+    if tally.attempts == 0:
         return word
-    rate = f"{_trials(words.outcomes(cell))} {figures.rate(found.rate)}"
+    rate = f"{_trials(words.outcomes(cell))} {figures.rate(tally.rate)}"
     if cell.decision.answer in {"reject", "undecided"} or cell.decision.news:
         return f"**{word}** {rate}"
-    return rate if cell.decision.answer == "accept" and not found.failed else f"{word} {rate}"
+    return rate if cell.decision.answer == "accept" and not tally.failed else f"{word} {rate}"
 
 
 def _broken(report: RunReport) -> str:
@@ -107,35 +107,35 @@ def _table(report: RunReport, summary: Summary) -> Iterator[str]:
 
 
 def _cells(cell: CellReport, k: int) -> list[str]:
-    found, word = cell.tally, words.status(cell)
+    tally, word = cell.tally, words.status(cell)
     first = [
         f"**{word}**" if cell.decision.answer in {"reject", "undecided"} or cell.decision.news else word,
-        _code(found.eval),
-        words.POLICIES[found.policy],
+        _code(tally.eval),
+        words.POLICIES[tally.policy],
         _trials(words.outcomes(cell)),
     ]
-    if found.attempts == 0:
+    if tally.attempts == 0:
         return [*first, *[""] * (6 if k > 1 else 4)]
     passes = words.passes_of_k(cell, k) if k > 1 else ()
-    spent = found.spent
+    spent = tally.spent
     used = [
         figures.duration(spent.seconds),
-        figures.tokens(spent, found.uncounted),
-        figures.money(spent, found.unpriced),
+        figures.tokens(spent, tally.uncounted),
+        figures.money(spent, tally.unpriced),
     ]
-    voids = f" (void: {words.void_causes(found)})" if found.voided else ""
-    return [*first, figures.rate(found.rate) + voids, *passes, *used]
+    voids = f" (void: {words.void_causes(tally)})" if tally.voided else ""
+    return [*first, figures.rate(tally.rate) + voids, *passes, *used]
 
 
 def _details(report: RunReport) -> Iterator[str]:
     """One part per cell, the most important first."""
     for cell in (*words.broken(report), *words.tolerated(report)):
         yield "\n".join(_folded(cell, cell.decision.reason, failures(cell), command=True))
-    for index, one in enumerate(start_failures(report)):
+    for index, failure in enumerate(start_failures(report)):
         heading = "### Agents that did not start\n\n" if index == 0 else ""
-        trials, evals = count(len(one.trials), "trial"), count(one.evals, "eval")
-        reason = code_block(opening(one.reason, lines=_REASON_LINES))
-        yield f"{heading}{_code(one.subject)}: {trials} of {evals} void; see `demeanor doctor`\n\n{reason}\n"
+        trials, evals = count(len(failure.trials), "trial"), count(failure.evals, "eval")
+        reason = code_block(opening(failure.reason, lines=_REASON_LINES))
+        yield f"{heading}{_code(failure.subject)}: {trials} of {evals} void; see `demeanor doctor`\n\n{reason}\n"
     for cell in otherwise_void(report):
         sentence = f"{cell.tally.voided} of {count(len(cell.trials), 'trial')} void: run, but not judged"
         yield "\n".join(_folded(cell, sentence, voids(cell), command=False))
@@ -144,12 +144,12 @@ def _details(report: RunReport) -> Iterator[str]:
     yield from _listed("Skipped", ((cell, cell.tally.skipped or "") for cell in words.skipped(report)))
 
 
-def _folded(cell: CellReport, sentence: str, found: Sequence[Failure], *, command: bool) -> Iterator[str]:
+def _folded(cell: CellReport, sentence: str, failures: Sequence[Failure], *, command: bool) -> Iterator[str]:
     """A cell in a collapsed section."""
     name, subject = escape(one_line(cell.tally.eval, width=300)), escape(one_line(cell.tally.subject, width=300))
     yield "<details>"
     yield f"<summary><code>{name}</code> · <code>{subject}</code>: {escape(one_line(sentence))}</summary>\n"
-    for failure in found:
+    for failure in failures:
         folder = failure.trials[0].folder
         yield figures.trials(failure.numbers).capitalize() + (f", kept in {_code(folder)}:\n" if folder else ":\n")
         calls = [

@@ -86,8 +86,8 @@ def shown_k(cells: Sequence[CellReport]) -> int:
 
 def passes_of_k(cell: CellReport, k: int) -> tuple[str, str]:
     """pass@k and pass^k of a cell."""
-    found, rough = cell.tally, is_rough(cell.tally.judged, k)
-    return numbers.of_k(found.pass_at.get(k), rough=rough), numbers.of_k(found.pass_hat.get(k), rough=rough)
+    tally, rough = cell.tally, is_rough(cell.tally.judged, k)
+    return numbers.of_k(tally.pass_at.get(k), rough=rough), numbers.of_k(tally.pass_hat.get(k), rough=rough)
 
 
 def mean_passes_of_k(summary: Summary, cells: Sequence[CellReport], k: int) -> tuple[str, str]:
@@ -263,13 +263,13 @@ def _sizes(cell: CellReport) -> tuple[int, int, int]:
     return cell.tally.judged, cell.tally.voided, cell.tally.missing
 
 
-def collection_line(found: Collection) -> str:
+def collection_line(collection: Collection) -> str:
     """The comparison in one sentence."""
-    text = f"{count(found.collected, 'eval')} collected"
-    if found.earlier is not None:
-        text += f"; {found.compared_with} had {found.earlier}"
-    if found.removed:
-        names = list(found.removed)
+    text = f"{count(collection.collected, 'eval')} collected"
+    if collection.earlier is not None:
+        text += f"; {collection.compared_with} had {collection.earlier}"
+    if collection.removed:
+        names = list(collection.removed)
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         text += f"; removed: {', '.join(names[:_MOST_NAMED])}{more}"
     return text

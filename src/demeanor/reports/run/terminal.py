@@ -69,7 +69,7 @@ def _subject_table(report: RunReport, summary: Summary, screen: Screen) -> Itera
     yield Text.assemble((screen.safe(summary.subject), "bold"), (f"  {held} of {ran} held", "dim"))
     lines = table(_columns(report, cells, summary, screen), screen)
     yield from lines
-    notes = [words.case_group(one) for one in report.case_groups if one.subject == summary.subject]
+    notes = [words.case_group(group) for group in report.case_groups if group.subject == summary.subject]
     notes += [words.known_bad(summary)] if summary.known_bad else []
     notes += [words.ROUGH] if any("~" in line.plain for line in lines) and "pass^" in lines[0].plain else []
     for note in notes:
@@ -127,7 +127,9 @@ def details(report: RunReport, screen: Screen, *, resumable: bool = True) -> Ite
     yield from _section("Failed, but tolerated", [_failed(cell, screen) for cell in words.tolerated(report)])
     yield from _section("Expected to fail", [_title(c, c.decision.reason, screen) for c in words.expected(report)])
     yield from _section("News", [_title(cell, cell.decision.reason, screen) for cell in words.news(report)])
-    yield from _section("Agents that did not start", [_not_started(one, screen) for one in start_failures(report)])
+    yield from _section(
+        "Agents that did not start", [_not_started(failure, screen) for failure in start_failures(report)]
+    )
     yield from _section(
         "Void: run, but not judged", [_void(cell, screen, resumable=resumable) for cell in otherwise_void(report)]
     )

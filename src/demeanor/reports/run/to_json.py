@@ -45,12 +45,12 @@ def json_pieces(report: RunReport) -> Iterator[str]:
 def read_json_report(text: str) -> RunReport:
     """Read what `json_report` wrote; raises ValueError if the text is something else."""
     document = json.loads(text)
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != SCHEMA:
-        raise ValueError(f"schema: expected {SCHEMA!r}, found {found!r}")
-    known = {name: document[name] for name in _OWN if name in document}
-    known["cells"] = [{name: cell[name] for name in cell if name != "status"} for cell in known.get("cells", ())]
-    return decode(RunReport, known)
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise ValueError(f"schema: expected {SCHEMA!r}, found {schema!r}")
+    fields = {name: document[name] for name in _OWN if name in document}
+    fields["cells"] = [{name: cell[name] for name in cell if name != "status"} for cell in fields.get("cells", ())]
+    return decode(RunReport, fields)
 
 
 def _document(report: RunReport) -> dict[str, Any]:
@@ -94,21 +94,21 @@ def _smoke_report(report: RunReport, judged: Sequence[CellReport]) -> dict[str, 
 
 def _result(cell: CellReport) -> Iterator[str]:
     """A cell with judged trials in pieces."""
-    found = cell.tally
+    tally = cell.tally
     fields = {
-        "scenarioId": found.eval,
-        "scenarioName": cell.description or found.eval,
-        "model": found.subject,
+        "scenarioId": tally.eval,
+        "scenarioName": cell.description or tally.eval,
+        "model": tally.subject,
         "modelId": cell.model or cell.agent,
         "trials": (_trial(record) for record in cell.trials if record.verdict.outcome != "void"),
         "metrics": {
-            "passAt1": found.pass_at.get(1),
-            "passAt3": found.pass_at.get(3),
-            "passCaret3": found.pass_hat.get(3),
-            "flakinessScore": flakiness(found.judged, found.passed),
+            "passAt1": tally.pass_at.get(1),
+            "passAt3": tally.pass_at.get(3),
+            "passCaret3": tally.pass_hat.get(3),
+            "flakinessScore": flakiness(tally.judged, tally.passed),
         },
-        "status": found.status.value.lower(),
-        "policy": found.policy.value,
+        "status": tally.status.value.lower(),
+        "policy": tally.policy.value,
         "reason": cell.decision.reason,
     }
     return compact_object(fields)
@@ -126,8 +126,8 @@ def _trial(record: Record) -> dict[str, Any]:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return math.fsum(numbers) / len(numbers) if numbers else None
 
 
 def _unique(names: Iterable[str]) -> list[str]:

@@ -87,10 +87,10 @@ class _Claim:
 
 def nearest_pass(trial: TrialSteps, passed: Sequence[TrialSteps]) -> TrialSteps | None:
     """Return the passing trial with the most similar steps, preferably of the same subject; None if none has steps."""
-    with_steps = [one for one in passed if one.events is not None]
-    candidates = [one for one in with_steps if one.record.subject == trial.record.subject] or with_steps
+    with_steps = [steps for steps in passed if steps.events is not None]
+    candidates = [steps for steps in with_steps if steps.record.subject == trial.record.subject] or with_steps
     events = trial.events or ()
-    return min(candidates, key=lambda one: (distance(events, one.events or ()), sort_key(one)), default=None)
+    return min(candidates, key=lambda steps: (distance(events, steps.events or ()), sort_key(steps)), default=None)
 
 
 def sort_key(trial: TrialSteps) -> tuple[str, str, int, str]:
@@ -141,7 +141,7 @@ def _reasons(record: Record) -> frozenset[str]:
     if not isinstance(record.verdict, Fail):
         return frozenset()
     failed = [finding for finding in record.verdict.findings if finding.answer == "no"]
-    return frozenset(word for one in failed for word in _WORD.findall(f"{one.check} {one.reason}".lower()))
+    return frozenset(word for finding in failed for word in _WORD.findall(f"{finding.check} {finding.reason}".lower()))
 
 
 def _decisive(claims: Sequence[_Claim], pairs: Sequence[Pair], reasons: frozenset[str]) -> _Claim | None:
@@ -173,7 +173,7 @@ def _claims(pairs: Sequence[Pair]) -> Iterator[_Claim]:
             yield replaced
         else:
             if isinstance(right, Called):
-                yield from _missing(row, right, failing, passing, stops=all(one.left is None for one in pairs[row:]))
+                yield from _missing(row, right, failing, passing, stops=all(pair.left is None for pair in pairs[row:]))
             if isinstance(left, Called):
                 yield from _added(row, left, failing, passing)
     yield from _other_order(pairs, failing, passing)
@@ -216,7 +216,7 @@ def _added(row: int, call: Called, failing: Sequence[Called], passing: Sequence[
 
 def _other_number(row: int, call: Called, failing: Sequence[Called], passing: Sequence[Called]) -> Iterator[_Claim]:
     target = _target(call)
-    own, others = (len([one for one in calls if _like(one, call.tool, target)]) for calls in (failing, passing))
+    own, others = (len([other for other in calls if _like(other, call.tool, target)]) for calls in (failing, passing))
     if own != others:
         after = f" {count(own, 'time')}; a passing trial {count(others, 'time')}"
         before, rank = f"calls {_short(call.tool)}", int(call.kind in _QUIET)

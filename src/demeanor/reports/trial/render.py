@@ -62,7 +62,7 @@ def _steps(events: Sequence[Event], replies: Sequence[UserTurn], *, lines: int) 
         yield _step(event, callers, lines)
         if id(event) in placed:
             yield _reply(placed[id(event)], lines)
-    yield from (_reply(one, lines) for one in others)
+    yield from (_reply(turn, lines) for turn in others)
 
 
 def _printed(record: Record, lines: int) -> Iterator[str]:
@@ -86,13 +86,13 @@ def place_replies(
     return placed, tuple(waiting)
 
 
-def _same(one: str, other: str) -> bool:
+def _same(text: str, other: str) -> bool:
     """Whether two texts are the same; a secret in them may have different marks."""
-    return _SECRET_MARK.sub("", one).strip() == _SECRET_MARK.sub("", other).strip()
+    return _SECRET_MARK.sub("", text).strip() == _SECRET_MARK.sub("", other).strip()
 
 
-def _reply(one: UserTurn, lines: int) -> str:
-    return f"  the user replied\n{_indent(opening(one.said or '', lines=lines), 6)}"
+def _reply(turn: UserTurn, lines: int) -> str:
+    return f"  the user replied\n{_indent(opening(turn.said or '', lines=lines), 6)}"
 
 
 def caller_names(events: Sequence[Event]) -> dict[int, str]:

@@ -136,14 +136,14 @@ def step_rows(own: TrialSteps, passing: TrialSteps | None, times: Sequence[Excha
         rows=tuple(rows),
         left_out=max(0, len(pairs) - MOST_STEPS),
         beside=beside,
-        replies=tuple(_cut(one.said or "") for one in further[:MOST_STEPS]),
+        replies=tuple(_cut(turn.said or "") for turn in further[:MOST_STEPS]),
         asides=asides[:MOST_STEPS],
     )
 
 
 def _notes(events: Sequence[Event]) -> dict[int, list[tuple[str, str]]]:
     """Events that are shown with the step after them: thinking and requests for permission. By id of the event."""
-    found: dict[int, list[tuple[str, str]]] = {}
+    notes: dict[int, list[tuple[str, str]]] = {}
     waiting: list[tuple[str, str]] = []
     for event in events:
         if isinstance(event, Thought):
@@ -151,9 +151,9 @@ def _notes(events: Sequence[Event]) -> dict[int, list[tuple[str, str]]]:
         elif isinstance(event, Asked):
             waiting.append(("permission", f"{event.tool}: {event.answer}"))
         elif not isinstance(event, Aside | Concluded):
-            found[id(event)] = waiting
+            notes[id(event)] = waiting
             waiting = []
-    return found
+    return notes
 
 
 def _usage(events: Sequence[Event], times: Sequence[ExchangeTime]) -> dict[int, str]:
@@ -162,9 +162,13 @@ def _usage(events: Sequence[Event], times: Sequence[ExchangeTime]) -> dict[int, 
     if not times or turns != set(range(1, len(times) + 1)):
         return {}
     return {
-        turn: f"{duration(one.ended - one.started)}"
-        + (f", {one.spent.input_tokens or 0:,} → {one.spent.output_tokens or 0:,} tokens" if one.spent.tokens else "")
-        for turn, one in enumerate(times, 1)
+        turn: f"{duration(exchange.ended - exchange.started)}"
+        + (
+            f", {exchange.spent.input_tokens or 0:,} → {exchange.spent.output_tokens or 0:,} tokens"
+            if exchange.spent.tokens
+            else ""
+        )
+        for turn, exchange in enumerate(times, 1)
     }
 
 

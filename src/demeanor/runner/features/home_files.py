@@ -45,8 +45,8 @@ class HomeFiles(Feature):
 
 def _kept_before(orders: Orders, scenario: Scenario) -> Tree:
     """The kept files of HOME at the start."""
-    found = {path: content for path, content in orders.home_files.items() if _is_kept(path, scenario)}
-    return Tree(entries={path: _entry(content) for path, content in sorted(found.items())})
+    files = {path: content for path, content in orders.home_files.items() if _is_kept(path, scenario)}
+    return Tree(entries={path: _entry(content) for path, content in sorted(files.items())})
 
 
 async def _kept_after(sandbox: SandboxSession, scenario: Scenario) -> Tree | None:

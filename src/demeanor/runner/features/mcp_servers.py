@@ -50,12 +50,12 @@ class McpServers(Feature):
     """The servers of the eval, in `params`, where every adapter reads them: commands and addresses."""
 
     def check_sandbox(self, evals: Iterable[Eval], level: str, network: Network) -> None:
-        for one in evals:
-            shared = (one.scenario.network or network) == "host"
-            if level in _CANNOT_LISTEN and not shared and (names := _http_servers(one.scenario)):
+        for eval_ in evals:
+            shared = (eval_.scenario.network or network) == "host"
+            if level in _CANNOT_LISTEN and not shared and (names := _http_servers(eval_.scenario)):
                 problem = f"{names[0]} is served over HTTP, but programs in the sandbox {level} can't listen at a port"
                 remedy = 'choose transport="stdio", or another sandbox: --sandbox bubblewrap'
-                raise BadInput(problem, where=one.source.path, key="mcp", remedy=remedy)
+                raise BadInput(problem, where=eval_.source.path, key="mcp", remedy=remedy)
 
     def with_task(self, task: Task, scenario: Scenario) -> Task:
         if not scenario.mcp:
@@ -107,8 +107,8 @@ def _free_ports(scenario: Scenario) -> tuple[int, ...]:
     """
     with ExitStack() as stack:
         count = 2 * len(_http_servers(scenario))
-        found = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return tuple(int(one.getsockname()[1]) for one in found)
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return tuple(int(server.getsockname()[1]) for server in servers)
 
 
 def _http_servers(scenario: Scenario) -> list[str]:
@@ -143,7 +143,7 @@ def _filled(word: str, task: Task) -> str:
 def _file(task: Task, name: str, scenario: Scenario) -> bytes:
     server = scenario.mcp[name]
     port, program_port = _ports(task, name, scenario) if over_http(server) else (0, 0)
-    found = ServerFile(
+    file = ServerFile(
         name=name,
         log=str(task.home / MCP_FOLDER / f"{name}.jsonl"),
         seed=task.seed,
@@ -153,7 +153,7 @@ def _file(task: Task, name: str, scenario: Scenario) -> bytes:
         port=port,
         program_port=program_port,
     )
-    return json.dumps(encode(found)).encode()
+    return json.dumps(encode(file)).encode()
 
 
 def _fault_notes(records: Mapping[str, Output], scenario: Scenario) -> Iterator[str]:
@@ -166,28 +166,30 @@ def _fault_notes(records: Mapping[str, Output], scenario: Scenario) -> Iterator[
 
 def check_servers(evals: Iterable[Eval]) -> None:
     """Reject fixtures that can't be served here, and an eval's own faults of tools that it does not have."""
-    for one in evals:
-        if any(isinstance(server, Fixture) for server in one.scenario.mcp.values()):
+    for eval_ in evals:
+        if any(isinstance(server, Fixture) for server in eval_.scenario.mcp.values()):
             missing = [name for name in ("mcp", "jsonschema") if find_spec(name) is None]
             if missing:
                 problem = f"a fixture needs the Python package {missing[0]}, which is not installed"
-                raise BadInput(problem, where=one.source.path, key="mcp", remedy=install_extra("mcp"))
-        for fault in one.scenario.faults:
-            if unknown := _unknown_tool(fault, one.scenario.mcp):
-                raise BadInput(f"{fault}: {unknown}", where=one.source.path, key="faults", remedy=_known([one], fault))
+                raise BadInput(problem, where=eval_.source.path, key="mcp", remedy=install_extra("mcp"))
+        for fault in eval_.scenario.faults:
+            if unknown := _unknown_tool(fault, eval_.scenario.mcp):
+                raise BadInput(
+                    f"{fault}: {unknown}", where=eval_.source.path, key="faults", remedy=_known([eval_], fault)
+                )
 
 
 def check_tool_faults(faults: Sequence[Fault], evals: Sequence[Eval]) -> None:
     """Reject a fault of the run whose tool no eval of the run has."""
     for fault in faults:
-        if evals and all(_unknown_tool(fault, one.scenario.mcp) for one in evals):
+        if evals and all(_unknown_tool(fault, eval_.scenario.mcp) for eval_ in evals):
             problem = f"{fault}: no eval of this run has the tool {fault.tool}"
             raise BadInput(problem, where="faults", remedy=_known(evals, fault))
 
 
-def faults_for(one: Eval, faults: Sequence[Fault]) -> tuple[Fault, ...]:
+def faults_for(eval_: Eval, faults: Sequence[Fault]) -> tuple[Fault, ...]:
     """Those faults of the run that can occur in an eval."""
-    return tuple(fault for fault in faults if not _unknown_tool(fault, one.scenario.mcp))
+    return tuple(fault for fault in faults if not _unknown_tool(fault, eval_.scenario.mcp))
 
 
 def _unknown_tool(fault: Fault, servers: Mapping[str, McpServer]) -> str | None:
@@ -203,8 +205,8 @@ def _unknown_tool(fault: Fault, servers: Mapping[str, McpServer]) -> str | None:
 def _known(evals: Iterable[Eval], fault: Fault) -> str:
     names = [
         f"{name}.{tool}"
-        for one in evals
-        for name, server in one.scenario.mcp.items()
+        for eval_ in evals
+        for name, server in eval_.scenario.mcp.items()
         for tool in (server.tools if isinstance(server, Fixture) else ("TOOL",))
     ]
     return did_you_mean(fault.tool or "", names, f"known: {', '.join(dict.fromkeys(names)) or 'none'}")

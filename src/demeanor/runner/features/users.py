@@ -21,7 +21,7 @@ class Users(Feature):
     """The user, who is asked by the attempt, or by the agent's program through the gateway."""
 
     def models(self, evals: Sequence[Eval]) -> tuple[str, ...] | None:
-        return user_models(evals) if any(one.scenario.user is not None for one in evals) else None
+        return user_models(evals) if any(eval_.scenario.user is not None for eval_ in evals) else None
 
     def sessions(self, trial: Trial) -> tuple[Trial, ...]:
         return (user_trial(trial),)

@@ -100,10 +100,10 @@ class AttemptDir:
             return item.is_symlink() and os.readlink(item.path) == self._template.links[path]
         if path not in self.stamps:
             return False
-        found = item.stat(follow_symlinks=False)
-        if found.st_nlink != 1 or stamp(found) != self.stamps[path]:
+        status = item.stat(follow_symlinks=False)
+        if status.st_nlink != 1 or stamp(status) != self.stamps[path]:
             return False
-        if found.st_ctime_ns < self.settled_before:
+        if status.st_ctime_ns < self.settled_before:
             return True
         with open(item.path, "rb", buffering=0) as file:
             return file.read() == self._template.files[path].content
@@ -123,8 +123,8 @@ class _TooMuch(Exception):
 
 def _folder_state(folder: str) -> _FolderState:
     """The state of a folder besides its entries."""
-    found = os.lstat(folder)
-    return found.st_ino, found.st_mode, found.st_uid, tuple(_attributes(folder, follow_symlinks=False))
+    status = os.lstat(folder)
+    return status.st_ino, status.st_mode, status.st_uid, tuple(_attributes(folder, follow_symlinks=False))
 
 
 def _no_attributes(folder: str, *, follow_symlinks: bool) -> list[str]:

@@ -84,12 +84,12 @@ def visible_path(path: str, also: Sequence[str] = ()) -> str:
 
 def paths_to_bind(reads: Iterable[str]) -> tuple[str, ...]:
     """The paths to mount besides the system folders: each as given and with its links resolved, outer folders first."""
-    found: set[str] = set()
+    paths: set[str] = set()
     for path in reads:
         absolute = os.path.abspath(path)
-        found.update((absolute, os.path.realpath(absolute)))
+        paths.update((absolute, os.path.realpath(absolute)))
     shown: list[str] = []
-    for path in sorted(found):
+    for path in sorted(paths):
         if not is_visible(path, shown) and path != "/" and os.path.exists(path):
             shown.append(path)
     return tuple(shown)

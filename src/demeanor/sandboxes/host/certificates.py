@@ -28,9 +28,9 @@ def certificate_variables() -> Mapping[str, str]:
 
 def copy_certificates(etc: Path) -> None:
     """Copy the certificates, if there are any, to a folder that becomes /etc."""
-    if found := _bundle():
+    if bundle := _bundle():
         target = etc / Path(CERTIFICATES).name
-        shutil.copyfile(found, target)
+        shutil.copyfile(bundle, target)
         target.chmod(0o644)
 
 

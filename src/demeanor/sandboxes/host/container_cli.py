@@ -157,10 +157,10 @@ def run_arguments(engine: ContainerEngine, spec: ContainerSpec, program: Sequenc
     return [*args, spec.image, *program]
 
 
-def _up_to_hard_limit(name: str, wanted: int) -> int:
+def _up_to_hard_limit(name: str, limit: int) -> int:
     """The limit, or the hard limit of this process if that is lower: an engine may be unable to raise it."""
     hard = resource.getrlimit(getattr(resource, name))[1]
-    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    return limit if hard == resource.RLIM_INFINITY else min(limit, hard)
 
 
 def _checked_path(path: str) -> str:

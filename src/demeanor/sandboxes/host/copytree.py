@@ -71,17 +71,17 @@ def read_template(folder: Path) -> TemplateCopy:
         below = os.path.relpath(top, folder)
         prefix = "" if below == "." else f"{below}/"
         for name in (*folder_names, *file_names):
-            found = os.lstat(f"{top}/{name}")
-            mode = stat.S_IMODE(found.st_mode)
-            if stat.S_ISLNK(found.st_mode):
+            status = os.lstat(f"{top}/{name}")
+            mode = stat.S_IMODE(status.st_mode)
+            if stat.S_ISLNK(status.st_mode):
                 links[prefix + name] = os.readlink(f"{top}/{name}")
-            elif stat.S_ISDIR(found.st_mode):
+            elif stat.S_ISDIR(status.st_mode):
                 folders[prefix + name] = mode
             else:
-                small = found.st_size <= min(_SMALL_FILE, budget)
+                small = status.st_size <= min(_SMALL_FILE, budget)
                 content = Path(top, name).read_bytes() if small else None
                 budget -= len(content or b"")
-                files[prefix + name] = TemplateFile(mode=mode, mtime_ns=found.st_mtime_ns, content=content)
+                files[prefix + name] = TemplateFile(mode=mode, mtime_ns=status.st_mtime_ns, content=content)
     return TemplateCopy(folder=str(folder), folders=folders, files=files, links=links)
 
 
@@ -122,13 +122,13 @@ def copy_file(template: TemplateCopy, path: str, into: str) -> Stamp:
         elif file.content:
             os.write(handle, file.content)
         os.utime(handle, ns=(file.mtime_ns, file.mtime_ns))
-        found = os.fstat(handle)
-        if stat.S_IMODE(found.st_mode) != file.mode:
+        status = os.fstat(handle)
+        if stat.S_IMODE(status.st_mode) != file.mode:
             os.fchmod(handle, file.mode)
-            found = os.fstat(handle)
+            status = os.fstat(handle)
     finally:
         os.close(handle)
-    return stamp(found)
+    return stamp(status)
 
 
 def _copy_large(source: str, handle: int) -> None:

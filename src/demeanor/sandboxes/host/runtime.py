@@ -102,10 +102,10 @@ class SandboxRuntime:
 
     async def readable_template(self, folder: Path) -> str:
         """A template that the sandbox's user may read: when we are root, a copy that belongs to the unused uid."""
-        known = self._chowned.get(folder)
-        if known is None:
-            known = self._chowned[folder] = await in_thread(self._chown_template, folder)
-        return known
+        copy = self._chowned.get(folder)
+        if copy is None:
+            copy = self._chowned[folder] = await in_thread(self._chown_template, folder)
+        return copy
 
     def _chown_template(self, folder: Path) -> str:
         uid = unused_uid()

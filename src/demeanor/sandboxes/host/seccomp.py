@@ -123,13 +123,13 @@ def filter_for(machine: str, reach: Reach = "private", *, ignores_owners: bool =
     """The filter for an architecture; None for an unknown one. With `ignores_owners`, changes of a file's owner have no
     effect and seem to succeed.
     """
-    known = MACHINES.get(machine)
-    if known is None:
+    abi = MACHINES.get(machine)
+    if abi is None:
         return None
-    numbers = {**_SAME_EVERYWHERE, **known.numbers}
+    numbers = {**_SAME_EVERYWHERE, **abi.numbers}
     program = [
         _op(_LOAD, _ARCH),
-        _op(_EQUAL, known.audit, 1, 0),
+        _op(_EQUAL, abi.audit, 1, 0),
         _op(_RETURN, _KILL),
         _op(_LOAD, _NUMBER),
     ]

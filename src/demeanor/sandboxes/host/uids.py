@@ -30,12 +30,12 @@ def unused_uid() -> int | None:
     """
     if os.getuid() != 0:
         return None
-    found = next((uid for uid in _CANDIDATES if _is_mapped(uid)), None)
-    if found is None and any(first == 0 == outside for first, outside, _ in _mappings()):
+    uid = next((uid for uid in _CANDIDATES if _is_mapped(uid)), None)
+    if uid is None and any(first == 0 == outside for first, outside, _ in _mappings()):
         raise WorldError(
             VoidCause.SANDBOX, "Demeanor runs as root, in a user namespace with no other user to switch to"
         )
-    return found
+    return uid
 
 
 def attempt_uid() -> int:

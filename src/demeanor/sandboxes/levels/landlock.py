@@ -255,8 +255,8 @@ class LandlockSession(NoneSession):
     @property
     def facts(self) -> Mapping[str, str]:
         """What a trial's record says about this session."""
-        found = self._client.namespace
-        processes = {} if found is None else self._sandbox.process_facts(namespace=found)
+        namespace = self._client.namespace
+        processes = {} if namespace is None else self._sandbox.process_facts(namespace=namespace)
         return {"network": self._spec.network, "disk": "copy", **processes}
 
     def write_home_files(self, files: Mapping[str, bytes]) -> None:

@@ -81,9 +81,9 @@ def _outcome(action: Callable[[], object]) -> str:
     return "reached"
 
 
-def _read(path: str, wanted: str) -> None:
+def _read(path: str, text: str) -> None:
     with open(path, "rb") as file:
-        if wanted.encode() not in file.read():
+        if text.encode() not in file.read():
             raise ValueError("not the expected content")
 
 
@@ -122,9 +122,9 @@ def _fast_open(address: str, port: int) -> None:
 
 
 def _send_from_pair(path: str) -> None:
-    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    with one, other:
-        one.sendto(b"x", path)
+    sender, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with sender, other:
+        sender.sendto(b"x", path)
 
 
 def _datagram(address: str, port: int) -> None:

@@ -55,8 +55,8 @@ def is_left_open(level: str, name: str) -> bool:
     if (
         level == "landlock"
     ):  # no namespaces: rules for ports apply to any address, /proc is the host's, chmod is not restricted
-        known = (_OTHER_ADDRESS, "see a process of the host", "change permissions outside")
-        return name in known or (
+        open_names = (_OTHER_ADDRESS, "see a process of the host", "change permissions outside")
+        return name in open_names or (
             name == "signal a process of the host" and landlock_abi.version() < landlock_abi.SIGNALS_VERSION
         )
     return False
@@ -79,25 +79,25 @@ async def matrix(sandboxes: Mapping[str, Sandbox]) -> dict[str, tuple[Probe, ...
             }
         finally:
             await control.stop()
-        found = {}
+        probes = {}
         for level, sandbox in sandboxes.items():
             kept = await attempt(sandbox, template, targets)
-            found[level] = tuple(
+            probes[level] = tuple(
                 _compare(level, name, unrestricted[name], kept.get(name, _NO_ANSWER)) for name in unrestricted
             )
-    return found
+    return probes
 
 
-def _compare(level: str, name: str, control: str, found: str) -> Probe:
+def _compare(level: str, name: str, control: str, outcome: str) -> Probe:
     state: State
     if name in REQUIRED:
-        state = "works" if found == "reached" else "broken"
-    elif control != "reached" or found == _NO_ANSWER:
+        state = "works" if outcome == "reached" else "broken"
+    elif control != "reached" or outcome == _NO_ANSWER:
         state = "inconclusive"
     else:
-        state = "open" if found == "reached" else "blocked"
+        state = "open" if outcome == "reached" else "blocked"
     expected = state not in ("open", "broken") or (state == "open" and is_left_open(level, name))
-    return Probe(name=name, state=state, expected=expected, control=control, found=found)
+    return Probe(name=name, state=state, expected=expected, control=control, found=outcome)
 
 
 async def attempt(sandbox: Sandbox, template: Template, targets: Mapping[str, str]) -> dict[str, str]:
@@ -178,13 +178,13 @@ def _daemon_names() -> tuple[str, str]:
 def _running(names: tuple[str, ...], *, for_seconds: float = 0.0) -> set[str]:
     """The names that running processes have. A scan can miss a process that forks, so there are several, and as many
     as are possible in `for_seconds` while a name is missing."""
-    found: set[str] = set()
+    programs: set[str] = set()
     scans, end = 0, time.monotonic() + for_seconds
-    while found != set(names) and (scans < _PROCESS_SCANS or time.monotonic() < end):
+    while programs != set(names) and (scans < _PROCESS_SCANS or time.monotonic() < end):
         scans += 1
         for number in sorted(filter(str.isdigit, os.listdir("/proc")), key=int, reverse=True):
             with contextlib.suppress(OSError):
                 name, _, state = Path("/proc", number, "stat").read_text().partition("(")[2].rpartition(")")
                 if name in names and not state.startswith(" Z"):
-                    found.add(name)
-    return found
+                    programs.add(name)
+    return programs

@@ -65,10 +65,10 @@ def gateway_targets(listener: socket.socket | None) -> Iterator[dict[str, str]]:
         if listener is None:
             listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         port = str(listener.getsockname()[1])
-        found = {"gateway": port, "other_address": port}
+        ports = {"gateway": port, "other_address": port}
         with contextlib.suppress(OSError):  # another process listens there, which serves as well
             stack.enter_context(socket.create_server((own_address(), int(port))))
-        yield found
+        yield ports
 
 
 def _short_temp_folder() -> str | None:

@@ -74,14 +74,14 @@ def _first(skipped: list[str]) -> list[str]:
 
 def _add(tar: tarfile.TarFile, path: str, name: str, max_bytes: int) -> int | None:
     """Add one entry; returns its size in bytes, None for a folder. Raises ValueError for what can't be packed."""
-    found = os.lstat(path)
-    if stat.S_ISREG(found.st_mode):
+    status = os.lstat(path)
+    if stat.S_ISREG(status.st_mode):
         return _add_file(tar, path, name, max_bytes)
     info = tar.tarinfo(name)
-    info.mode, info.mtime = stat.S_IMODE(found.st_mode), found.st_mtime
-    if stat.S_ISDIR(found.st_mode):
+    info.mode, info.mtime = stat.S_IMODE(status.st_mode), status.st_mtime
+    if stat.S_ISDIR(status.st_mode):
         info.type = b"5"
-    elif stat.S_ISLNK(found.st_mode):
+    elif stat.S_ISLNK(status.st_mode):
         info.type, info.linkname = b"2", os.readlink(path)
     else:
         raise ValueError("not a file, a folder or a link")
@@ -91,15 +91,15 @@ def _add(tar: tarfile.TarFile, path: str, name: str, max_bytes: int) -> int | No
 
 def _add_file(tar: tarfile.TarFile, path: str, name: str, max_bytes: int) -> int:
     with open(os.open(path, _FILE), "rb", buffering=0) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise ValueError("not a regular file")
-        if found.st_size > max_bytes:
-            raise ValueError(f"its {found.st_size} bytes exceed the limit")
+        if status.st_size > max_bytes:
+            raise ValueError(f"its {status.st_size} bytes exceed the limit")
         info = tar.tarinfo(name)
-        info.mode, info.mtime, info.size = stat.S_IMODE(found.st_mode), found.st_mtime, found.st_size
-        tar.addfile(info, cast("IO[bytes]", FixedSizeReader(file, found.st_size)))
-    return found.st_size
+        info.mode, info.mtime, info.size = stat.S_IMODE(status.st_mode), status.st_mtime, status.st_size
+        tar.addfile(info, cast("IO[bytes]", FixedSizeReader(file, status.st_size)))
+    return status.st_size
 
 
 class FixedSizeReader:

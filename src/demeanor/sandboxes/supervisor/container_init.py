@@ -124,8 +124,8 @@ class ContainerTree(MeasuredTree):
     def signal(self, number: int) -> list[int]:
         """Send a signal to all of it at once with kill(-1), which no process that forks meanwhile can escape."""
         if os.getpid() == 1:
-            found = descendants([1])
+            pids = descendants([1])
             with contextlib.suppress(ProcessLookupError):
                 os.kill(_ALL_PROCESSES, number)
-            return found
+            return pids
         return super().signal(number)  # the engine runs its own init above this process

@@ -180,13 +180,13 @@ class UserSpec:
     def __init__(self, text: str) -> None:
         name, _, group = text.partition(":")
         name = "0" if name == "root" else name  # whatever the sandbox's /etc/passwd says
-        found = next((row for row in _rows("/etc/passwd", 7) if name in (row[0], row[2])), None)
-        if found is None and not name.isdigit():
+        user_row = next((row for row in _rows("/etc/passwd", 7) if name in (row[0], row[2])), None)
+        if user_row is None and not name.isdigit():
             raise ValueError(f"there is no user {name!r} in the sandbox")
-        self.uid = int(found[2] if found else name)
-        self.gid = int(found[3]) if found else 0
-        self.home = (found[5] if found else "") or "/"
-        self.groups = [int(row[2]) for row in _rows("/etc/group", 4) if found and found[0] in row[3].split(",")]
+        self.uid = int(user_row[2] if user_row else name)
+        self.gid = int(user_row[3]) if user_row else 0
+        self.home = (user_row[5] if user_row else "") or "/"
+        self.groups = [int(row[2]) for row in _rows("/etc/group", 4) if user_row and user_row[0] in row[3].split(",")]
         if group:
             row = next((row for row in _rows("/etc/group", 4) if group in (row[0], row[2])), None)
             if row is None and not group.isdigit():

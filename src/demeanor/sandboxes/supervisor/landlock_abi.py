@@ -46,11 +46,11 @@ def version() -> int:
     return max(0, int(_LIBC.syscall(_CREATE, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
-def unsupported_reason(found: int) -> str | None:
+def unsupported_reason(abi: int) -> str | None:
     """Why that version is not enough; None when it is."""
-    if found >= MIN_VERSION:
+    if abi >= MIN_VERSION:
         return None
-    have = f"has version {found} here" if found else "is missing or disabled (see lsm= on the kernel command line)"
+    have = f"has version {abi} here" if abi else "is missing or disabled (see lsm= on the kernel command line)"
     return f"landlock {have}; version {MIN_VERSION} (Linux 6.7) or later is required"
 
 
@@ -61,14 +61,14 @@ def create_ruleset(
     devices that may be read and written, paths that may be written, and the TCP ports that may be connected to, None
     for all of them.
     """
-    known = version()
-    problem = unsupported_reason(known)
+    abi = version()
+    problem = unsupported_reason(abi)
     if problem:
         raise OSError(95, problem)
-    everything = (1 << 15) - 1 | (_IOCTL if known >= 5 else 0)
+    everything = (1 << 15) - 1 | (_IOCTL if abi >= 5 else 0)
     network = 0 if ports is None else _BIND | _CONNECT
     content = struct.pack("=QQ", everything, network)
-    if known >= SIGNALS_VERSION:
+    if abi >= SIGNALS_VERSION:
         content += struct.pack("=Q", _ABSTRACT | _SIGNAL)
     ruleset = checked(_LIBC.syscall(_CREATE, content, ctypes.c_size_t(len(content)), 0), "landlock_create_ruleset")
     allowed = ((reads, _READABLE), (lists, _LIST), (devices, _DEVICE), (writes, everything & ~_MAKE_DEVICES))

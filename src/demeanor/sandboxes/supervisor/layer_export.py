@@ -69,14 +69,14 @@ class _Exporter:
                 self._add(handle, path, name)
 
     def _add(self, folder: int, path: str, name: str) -> None:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         info = self._tar.tarinfo(f"{path}{name}")
-        info.mode, info.mtime = stat.S_IMODE(found.st_mode), int(found.st_mtime)
-        info.uid, info.gid = found.st_uid, found.st_gid
-        if stat.S_ISCHR(found.st_mode):
-            if found.st_rdev == 0:
+        info.mode, info.mtime = stat.S_IMODE(status.st_mode), int(status.st_mtime)
+        info.uid, info.gid = status.st_uid, status.st_gid
+        if stat.S_ISCHR(status.st_mode):
+            if status.st_rdev == 0:
                 self._tar.addfile(self._tar.tarinfo(f"{path}.wh.{name}"))
-        elif stat.S_ISDIR(found.st_mode):
+        elif stat.S_ISDIR(status.st_mode):
             inner = os.open(name, _FOLDER, dir_fd=folder)
             try:
                 info.type = tarfile.DIRTYPE
@@ -84,15 +84,15 @@ class _Exporter:
                 self.add_folder(inner, f"{path}{name}/")
             finally:
                 os.close(inner)
-        elif stat.S_ISLNK(found.st_mode):
+        elif stat.S_ISLNK(status.st_mode):
             info.type, info.linkname = tarfile.SYMTYPE, os.readlink(name, dir_fd=folder)
             self._tar.addfile(info)
-        elif stat.S_ISREG(found.st_mode):
-            self._add_file(folder, name, info, found)
+        elif stat.S_ISREG(status.st_mode):
+            self._add_file(folder, name, info, status)
 
-    def _add_file(self, folder: int, name: str, info: tarfile.TarInfo, found: os.stat_result) -> None:
-        inode = (found.st_dev, found.st_ino)
-        if found.st_nlink > 1 and inode in self._seen:
+    def _add_file(self, folder: int, name: str, info: tarfile.TarInfo, status: os.stat_result) -> None:
+        inode = (status.st_dev, status.st_ino)
+        if status.st_nlink > 1 and inode in self._seen:
             info.type, info.linkname = tarfile.LNKTYPE, self._seen[inode]
             self._tar.addfile(info)
             return

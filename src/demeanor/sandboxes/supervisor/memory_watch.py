@@ -59,14 +59,14 @@ def _resident(pid: int) -> int:
 def _proportional(pid: int) -> tuple[int, int]:
     """The memory of a process, with its share of shared pages; and the part of it that is in files in memory."""
     with contextlib.suppress(OSError):
-        found = dict(re.findall(rb"(?m)^(Pss|Pss_Shmem): +(\d+) kB", read_file(f"/proc/{pid}/smaps_rollup")))
-        return int(found.get(b"Pss", 0)) * 1024, int(found.get(b"Pss_Shmem", 0)) * 1024
+        sizes = dict(re.findall(rb"(?m)^(Pss|Pss_Shmem): +(\d+) kB", read_file(f"/proc/{pid}/smaps_rollup")))
+        return int(sizes.get(b"Pss", 0)) * 1024, int(sizes.get(b"Pss_Shmem", 0)) * 1024
     return _resident(pid), 0
 
 
 def _memory_files(pids: list[int]) -> int:
     """The size of the files of `memfd_create` that these processes have open, each counted once."""
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for pid in pids:
         folder = f"/proc/{pid}/fd"
         with contextlib.suppress(OSError):
@@ -74,8 +74,8 @@ def _memory_files(pids: list[int]) -> int:
                 with contextlib.suppress(OSError):  # closed meanwhile
                     if os.readlink(f"{folder}/{name}").startswith("/memfd:"):  # noqa: PTH115
                         state = os.stat(f"{folder}/{name}")  # noqa: PTH116
-                        found[state.st_ino] = state.st_blocks * 512
-    return sum(found.values())
+                        sizes[state.st_ino] = state.st_blocks * 512
+    return sum(sizes.values())
 
 
 class OomKills:

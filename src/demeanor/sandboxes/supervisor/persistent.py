@@ -126,13 +126,13 @@ class PersistentSupervisor:
                 os.close(end)
         os.write(self._input, b"ready\n")
         output_text = _read_until_ready(output)
-        found = children(self._outer.program)
-        if output_text != b"ready\n" or not found:
+        outer_children = children(self._outer.program)
+        if output_text != b"ready\n" or not outer_children:
             why = output_text.strip().rpartition(b"\n")[2].decode("utf-8", "replace") or "the init did not answer"
             raise OSError(5, f"bubblewrap: {why.removeprefix('bwrap: ')}")
-        self._init = os.pidfd_open(found[0])
-        self._namespaces = {name: os.open(f"/proc/{found[0]}/ns/{name}", os.O_RDONLY) for name in NAMESPACES}
-        pids = os.open(f"/proc/{found[0]}/ns/pid", os.O_RDONLY)
+        self._init = os.pidfd_open(outer_children[0])
+        self._namespaces = {name: os.open(f"/proc/{outer_children[0]}/ns/{name}", os.O_RDONLY) for name in NAMESPACES}
+        pids = os.open(f"/proc/{outer_children[0]}/ns/pid", os.O_RDONLY)
         linux.setns(pids, "pid")  # processes that we fork from now on are in the pid namespace
         os.close(pids)
 

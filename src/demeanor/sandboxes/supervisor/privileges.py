@@ -39,10 +39,10 @@ def no_new_privileges() -> None:
 
 def set_rlimits(limits: Mapping[str, int]) -> None:
     """Set resource limits (`RLIMIT_…`). A hard limit that is already lower stays."""
-    for name, wanted in limits.items():
+    for name, most in limits.items():
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(number, (limit, limit))
 
 

@@ -79,31 +79,31 @@ def children(parent: int) -> list[int]:
     """The pids of the children of `parent`."""
     if not _LISTS_CHILDREN:
         return _children_by_search(parent)
-    found: list[int] = []
+    pids: list[int] = []
     with contextlib.suppress(OSError):  # it has just ended
         for thread in os.listdir(f"/proc/{parent}/task"):
-            found += map(int, read_file(f"/proc/{parent}/task/{thread}/children").split())
-    return found
+            pids += map(int, read_file(f"/proc/{parent}/task/{thread}/children").split())
+    return pids
 
 
 def _children_by_search(parent: int) -> list[int]:
     """The same on a kernel without /proc/PID/task/TID/children."""
-    found = []
+    pids = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             if int(read_file(f"/proc/{name}/stat").rpartition(b")")[2].split()[1]) == parent:
-                found.append(int(name))
-    return found
+                pids.append(int(name))
+    return pids
 
 
 def descendants(roots: list[int]) -> list[int]:
     """The pids of all processes below `roots`."""
-    found: list[int] = []
+    pids: list[int] = []
     for root in roots:
-        found += (pid for pid in children(root) if pid not in roots)
-    for pid in found:
-        found += children(pid)
-    return found
+        pids += (pid for pid in children(root) if pid not in roots)
+    for pid in pids:
+        pids += children(pid)
+    return pids
 
 
 def cpu_ticks(pid: int) -> int:
@@ -122,9 +122,9 @@ def is_alive(pid: int) -> bool:
 
 def signal_all(roots: list[int], number: int) -> list[int]:
     """Send a signal to `roots` and all their descendants; returns the pids that were found."""
-    found = [*roots, *descendants(roots)]
-    send_signal(found, number)
-    return found
+    pids = [*roots, *descendants(roots)]
+    send_signal(pids, number)
+    return pids
 
 
 def send_signal(pids: list[int], number: int) -> None:

@@ -167,10 +167,10 @@ def _write_own_files(*, one_user: bool, host_network: bool) -> None:
     """Write the files of /etc that a container engine would provide, the certificates, and the settings of apt."""
     settings = b'APT::Sandbox::User "root";\n' if one_user else b""
     for path in ("etc/hosts", *(("etc/resolv.conf", CERTIFICATES) if host_network else ())):
-        given = f"{staged_path(0)}/{path.removeprefix('etc/')}"
-        if path == CERTIFICATES and not os.path.exists(given):
+        staged = f"{staged_path(0)}/{path.removeprefix('etc/')}"
+        if path == CERTIFICATES and not os.path.exists(staged):
             continue  # a machine without certificates
-        with open(given, "rb") as source:
+        with open(staged, "rb") as source:
             _write_in_root(path, source.read())
         settings += f'Acquire::https::CAInfo "/{CERTIFICATES}";\n'.encode() if path == CERTIFICATES else b""
     if settings:

@@ -24,10 +24,10 @@ _SCRIPT = 'chmod -R u+rwx "$0"; exec rm -rf -- "$0"'
 def kill_processes(folder: str) -> None:
     """Kill every process of the run, until a round finds none."""
     for _ in range(_ROUNDS):
-        found = [pid for pid in all_pids() if _belongs(pid, folder)]
-        if not found:
+        pids = [pid for pid in all_pids() if _belongs(pid, folder)]
+        if not pids:
             return
-        for pid in found:
+        for pid in pids:
             with contextlib.suppress(OSError):
                 handle = os.pidfd_open(pid)
                 try:

@@ -53,10 +53,10 @@ def read_capture_json(text: bytes, before: Tree, *, where: str) -> Capture:
 
 def read_start_hash(text: bytes, *, where: str) -> str:
     """The hash of the starting state; empty if it may contain a secret."""
-    found = _data(text, where).get("start")
-    if not isinstance(found, str) or (found and not re.fullmatch("[0-9a-f]{64}", found)):
-        raise StoreError(f"{where}: the capture can't be read: {found!r} is not the hash of a starting state")
-    return found
+    digest = _data(text, where).get("start")
+    if not isinstance(digest, str) or (digest and not re.fullmatch("[0-9a-f]{64}", digest)):
+        raise StoreError(f"{where}: the capture can't be read: {digest!r} is not the hash of a starting state")
+    return digest
 
 
 def read_exchanges(text: bytes, *, where: str) -> tuple[Exchange, ...]:
@@ -71,7 +71,7 @@ def read_capture_answers(text: bytes, *, where: str) -> tuple[JudgeAnswer, ...]:
 
 def _items(kind: type[T], text: bytes, key: str, where: str) -> tuple[T, ...]:
     try:
-        return tuple(decode(kind, one) for one in _data(text, where).get(key, ()))
+        return tuple(decode(kind, item) for item in _data(text, where).get(key, ()))
     except _UNREADABLE as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
 
@@ -92,9 +92,9 @@ def _data(text: bytes, where: str) -> dict[str, Any]:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{where}: the capture can't be read: {error}") from None
-    found = data.pop("schema", None) if isinstance(data, dict) else None
-    if found != SCHEMA:
-        raise StoreError(f"{where}: the capture was written by another version of Demeanor ({found!r})")
+    schema = data.pop("schema", None) if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        raise StoreError(f"{where}: the capture was written by another version of Demeanor ({schema!r})")
     return data  # type: ignore[no-any-return]
 
 

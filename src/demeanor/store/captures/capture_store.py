@@ -95,8 +95,8 @@ class RemoteCaptureStore:
     def get(self, name: str) -> bytes | None:
         """Read one; None if it is not stored."""
         try:
-            found: bytes = self._files.cat_file(f"{self._root}/{_path(name)}")
-            return found
+            content: bytes = self._files.cat_file(f"{self._root}/{_path(name)}")
+            return content
         except FileNotFoundError:
             return None
 
@@ -148,9 +148,9 @@ def read_capture(
 
 def read_start(name: str, *, run: RunFolder | None = None, captures: CaptureStore | None = None) -> Tree | None:
     """A starting state by its hash, from the folder of a run or from the store; None if neither has it."""
-    found = run.starts.read(name) if run else None
-    if found is not None or captures is None:
-        return found
+    start = run.starts.read(name) if run else None
+    if start is not None or captures is None:
+        return start
     packed = _guarded(captures.address, lambda: captures.get(f"{_START}{name}"))
     return None if packed is None else unpack_start(packed, name, where=f"{captures.address}: {name}")
 

@@ -66,12 +66,12 @@ def _prompts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 def _metrics(exchanges: Iterable[Exchange]) -> dict[int, dict[str, Any]]:
     """The token usage of each model answer: turn → metrics."""
     metrics = {}
-    for turn, exchange in enumerate((one for one in exchanges if one.response), 1):
+    for turn, exchange in enumerate((exchange for exchange in exchanges if exchange.response), 1):
         used = exchange.response.usage if exchange.response else None
         if used:
             counted = {"prompt_tokens": used.input, "completion_tokens": used.output, "cached_tokens": used.cache_read}
-            known = {name: value for name, value in counted.items() if value is not None}
-            metrics[turn] = known | ({} if exchange.cost_usd is None else {"cost_usd": exchange.cost_usd})
+            counts_set = {name: value for name, value in counted.items() if value is not None}
+            metrics[turn] = counts_set | ({} if exchange.cost_usd is None else {"cost_usd": exchange.cost_usd})
     return metrics
 
 
@@ -134,7 +134,7 @@ def _call(call: Called, own: str) -> dict[str, Any]:
 
 def _ids(calls: Sequence[Called]) -> list[str]:
     """A unique id for each call, even if the agent used none or the same one twice."""
-    found: list[str] = []
+    ids: list[str] = []
     for number, call in enumerate(calls, 1):
-        found.append(call.id if call.id and call.id not in found else f"{call.id or 'call'}-{number}")
-    return found
+        ids.append(call.id if call.id and call.id not in ids else f"{call.id or 'call'}-{number}")
+    return ids

@@ -195,8 +195,8 @@ def as_lines(spans: Iterable[ReadableSpan]) -> str:
     """The spans as OTLP JSON, one request per line, as the collector's file receiver reads them."""
     from google.protobuf.json_format import MessageToDict
 
-    found = list(spans)
-    chunks = [found[start : start + _CHUNK] for start in range(0, len(found), _CHUNK)]
+    all_spans = list(spans)
+    chunks = [all_spans[start : start + _CHUNK] for start in range(0, len(all_spans), _CHUNK)]
     requests = (MessageToDict(encode_spans(chunk), use_integers_for_enums=True) for chunk in chunks)
     return "".join(json.dumps(_with_hex_ids(one)) + "\n" for one in requests)
 
@@ -206,11 +206,11 @@ def send_spans(spans: Iterable[ReadableSpan], url: str) -> None:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     exporter: Any = OTLPSpanExporter(endpoint=url)
-    found = list(spans)
+    all_spans = list(spans)
     try:
-        for start in range(0, len(found), _CHUNK):
-            if exporter.export(found[start : start + _CHUNK]) is not SpanExportResult.SUCCESS:
-                sent = f"{start} of {len(found)} spans were accepted"
+        for start in range(0, len(all_spans), _CHUNK):
+            if exporter.export(all_spans[start : start + _CHUNK]) is not SpanExportResult.SUCCESS:
+                sent = f"{start} of {len(all_spans)} spans were accepted"
                 raise StoreError(f"{url}: the collector did not accept the spans ({sent})\n  → is it running there?")
     finally:
         exporter.shutdown()
@@ -221,11 +221,11 @@ def _with_hex_ids(value: Any) -> Any:
     import base64
 
     if isinstance(value, list):
-        return [_with_hex_ids(one) for one in value]
+        return [_with_hex_ids(item) for item in value]
     if not isinstance(value, dict):
         return value
     ids = ("traceId", "spanId", "parentSpanId")
-    return {key: base64.b64decode(one).hex() if key in ids else _with_hex_ids(one) for key, one in value.items()}
+    return {key: base64.b64decode(item).hex() if key in ids else _with_hex_ids(item) for key, item in value.items()}
 
 
 def _known(attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,24 +30,24 @@ CREATE TABLE migrations (
 
 def history_address(config: Config, environ: Mapping[str, str], results: Path | None = None) -> str:
     """The address of the history: a PostgreSQL URL or a file path."""
-    given = environ.get(VARIABLE) or config.store
-    if not given:
+    address = environ.get(VARIABLE) or config.store
+    if not address:
         return str((results or config.root / config.results) / FILE)
     where, key = (VARIABLE, None) if environ.get(VARIABLE) else (config.where, "store")
-    scheme = scheme_of(given)
-    if scheme in {"postgresql", "postgres"} and "://" in given:
-        return given
-    if given.startswith("sqlite:///"):
-        given = unquote(given.removeprefix("sqlite:///"))
+    scheme = scheme_of(address)
+    if scheme in {"postgresql", "postgres"} and "://" in address:
+        return address
+    if address.startswith("sqlite:///"):
+        address = unquote(address.removeprefix("sqlite:///"))
     elif scheme:
-        begin = given[: len(scheme) + (3 if "://" in given else 1)]
+        begin = address[: len(scheme) + (3 if "://" in address else 1)]
         raise BadInput(
             f"addresses that begin with {begin!r} are not supported",
             where=where,
             key=key,
             remedy="write postgresql://USER@HOST/DATABASE, sqlite:///FILE or a file path",
         )
-    return str(config.root / given)
+    return str(config.root / address)
 
 
 def open_database(
@@ -118,14 +118,14 @@ def inspect_history(address: str) -> HistoryState:
             return HistoryState(label=address, runs=0, latest=None, missing=len(migrations()), empty=True)
         database = Sqlite(Path(address))
     try:
-        known = migrations()
-        applied = _applied(database, known)
+        files = migrations()
+        applied = _applied(database, files)
         runs = database.rows("SELECT name FROM runs ORDER BY started DESC, id DESC") if applied else []
         return HistoryState(
             label=database.label,
             runs=len(runs),
             latest=runs[0][0] if runs else None,
-            missing=len(known) - len(applied),
+            missing=len(files) - len(applied),
             empty=not applied,
         )
     finally:
@@ -134,31 +134,31 @@ def inspect_history(address: str) -> HistoryState:
 
 def migrations() -> dict[str, str]:
     """All migrations in order: name → SQL."""
-    found = (
+    paths = (
         Path(__file__).with_name("migrations").glob("*.sql")
     )  # importlib.resources is slower than everything else here
-    return {path.stem: path.read_text("utf-8") for path in sorted(found)}
+    return {path.stem: path.read_text("utf-8") for path in sorted(paths)}
 
 
-def migrate(database: Database, known: Mapping[str, str]) -> None:
+def migrate(database: Database, files: Mapping[str, str]) -> None:
     """Apply the migrations that are missing; raises StoreError, without changes, if a newer version migrated the
     database."""
-    if _applied(database, known) == list(known):
+    if _applied(database, files) == list(files):
         return
     with database.writing():
         database.lock_schema()
-        applied = _applied(database, known)  # another process may have been faster
+        applied = _applied(database, files)  # another process may have been faster
         if not applied and not database.tables():
             database.script(_MIGRATIONS_TABLE)
-        for name, sql in known.items():
+        for name, sql in files.items():
             if name not in applied:
                 database.script(sql)
                 now = datetime.now(UTC).isoformat(timespec="seconds")
                 database.rows("INSERT INTO migrations VALUES (?, ?, ?)", (name, now, __version__))
 
 
-def _applied(database: Database, known: Mapping[str, str]) -> list[str]:
-    """The migrations that were applied; raises StoreError unless they are the first ones of `known`."""
+def _applied(database: Database, files: Mapping[str, str]) -> list[str]:
+    """The migrations that were applied; raises StoreError unless they are the first ones of `files`."""
     tables = database.tables()
     if not tables:
         return []
@@ -169,8 +169,8 @@ def _applied(database: Database, known: Mapping[str, str]) -> list[str]:
         )
     rows = database.rows("SELECT name, demeanor FROM migrations ORDER BY name")
     applied = [name for name, _ in rows]
-    if applied != list(known)[: len(applied)]:
-        newest, version = next((name, by) for name, by in reversed(rows) if name not in known or by)
+    if applied != list(files)[: len(applied)]:
+        newest, version = next((name, by) for name, by in reversed(rows) if name not in files or by)
         raise StoreError(
             f"{database.label}: a newer Demeanor ({version}) migrated the schema ({newest}); this is {__version__}\n"
             f"  → upgrade Demeanor to {version} or newer; nothing was changed"

@@ -75,10 +75,10 @@ def marks(count: int) -> str:
     return ", ".join("?" * count)
 
 
-def conditions(wanted: Iterable[tuple[str, Any]]) -> tuple[str, list[Any]]:
+def conditions(clauses: Iterable[tuple[str, Any]]) -> tuple[str, list[Any]]:
     """The conditions whose value is not None, joined, and their values; without any, one that is always true."""
-    given = [(clause, value) for clause, value in wanted if value is not None]
-    return " AND ".join(clause for clause, _ in given) or "1 = 1", [value for _, value in given]
+    set_clauses = [(clause, value) for clause, value in clauses if value is not None]
+    return " AND ".join(clause for clause, _ in set_clauses) or "1 = 1", [value for _, value in set_clauses]
 
 
 def limit_clause(number: int | None) -> str:

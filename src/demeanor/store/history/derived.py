@@ -36,8 +36,8 @@ def run_states(history: SqlHistory, runs: Sequence[str]) -> Mapping[str, tuple[i
 
 def read_derived(history: SqlHistory, *key: object) -> Any:
     """The stored result of a key as JSON data; None if there is none."""
-    found = history.query("SELECT value FROM derived WHERE digest = ?", (digest(*key),))
-    return json.loads(found[0][0]) if found else None
+    rows = history.query("SELECT value FROM derived WHERE digest = ?", (digest(*key),))
+    return json.loads(rows[0][0]) if rows else None
 
 
 def keep_derived(history: SqlHistory, value: Any, *key: object) -> None:

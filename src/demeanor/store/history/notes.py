@@ -26,8 +26,8 @@ def add_note(history: SqlHistory, note: TrialNote, redactor: Redactor) -> TrialN
     name, subject = clean(note.eval), clean(note.subject)
     ((run_id,),) = history.query("SELECT id FROM runs WHERE uid = ?", (run.info.uid,))
     if not -(2**31) < note.number < 2**31 or not history.query(_TRIAL, (run_id, name, subject, note.number)):
-        known = [trial for (trial,) in history.query("SELECT eval FROM cells WHERE run_id = ? LIMIT 1000", (run_id,))]
-        raise UnknownName("trial", note.trial, known, where=f"run {run.name}")
+        evals = [trial for (trial,) in history.query("SELECT eval FROM cells WHERE run_id = ? LIMIT 1000", (run_id,))]
+        raise UnknownName("trial", note.trial, evals, where=f"run {run.name}")
     text, author = clean(note.text), clean(note.author)
     key = digest(run.info.uid, name, subject, note.number, note.label, text, author, note.made)
     row = (key, run_id, name, subject, note.number, note.label, text, author, note.made)
@@ -49,8 +49,8 @@ def read_notes(
     limit: int | None = None,
 ) -> tuple[TrialNote, ...]:
     """The notes, newest first."""
-    wanted = [("r.name = ?", run), ("n.eval = ?", name), ("n.subject = ?", subject), ("n.number = ?", number)]
-    where, values = conditions([*wanted, ("n.label = ?", label)])
+    clauses = [("r.name = ?", run), ("n.eval = ?", name), ("n.subject = ?", subject), ("n.number = ?", number)]
+    where, values = conditions([*clauses, ("n.label = ?", label)])
     rows = history.query(
         "SELECT n.made, r.name, n.eval, n.subject, n.number, n.label, n.text, n.author"
         f" FROM notes n JOIN runs r ON r.id = n.run_id WHERE {where} ORDER BY n.made DESC, n.id DESC"
@@ -59,7 +59,7 @@ def read_notes(
     )
     return tuple(
         TrialNote(
-            made=made, run=of, eval=one, subject=who, number=trial, label=said, text=text, author=author
+            made=made, run=of, eval=eval_, subject=who, number=trial, label=said, text=text, author=author
         )
-        for made, of, one, who, trial, said, text, author in rows
+        for made, of, eval_, who, trial, said, text, author in rows
     )  # fmt: skip

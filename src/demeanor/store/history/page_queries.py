@@ -104,12 +104,12 @@ def outcomes(
 ) -> Mapping[tuple[str, str], tuple[TrialOutcome, ...]]:
     """The results of all trials of some cells (eval, subject) of one run, in the order of their numbers."""
     ids = _cell_ids(history, run, cells)
-    found: dict[tuple[str, str], list[TrialOutcome]] = {cell: [] for cell in cells}
+    trials_of: dict[tuple[str, str], list[TrialOutcome]] = {cell: [] for cell in cells}
     for batch in batches(sorted(ids)):
         sql = f"SELECT cell_id, number, verdict, cause FROM trials WHERE cell_id IN ({marks(len(batch))})"
         for cell, number, outcome, cause in history.query(f"{sql} ORDER BY cell_id, number", batch):
-            found[ids[cell]].append(TrialOutcome(number=number, outcome=outcome, cause=cause))
-    return {cell: tuple(trials) for cell, trials in found.items()}
+            trials_of[ids[cell]].append(TrialOutcome(number=number, outcome=outcome, cause=cause))
+    return {cell: tuple(trials) for cell, trials in trials_of.items()}
 
 
 def void_causes(history: SqlHistory, run: str) -> Mapping[str, tuple[tuple[str, str], ...]]:
@@ -120,10 +120,10 @@ def void_causes(history: SqlHistory, run: str) -> Mapping[str, tuple[tuple[str, 
         " WHERE r.name = ? AND t.voided > 0 AND a.verdict = 'void' AND a.final = 1 ORDER BY c.id, a.number",
         (clean(run),),
     )
-    found: dict[str, list[tuple[str, str]]] = {}
+    cells_by_cause: dict[str, list[tuple[str, str]]] = {}
     for cause, name, subject in rows:
-        found.setdefault(cause or "unknown", []).append((name, subject))
-    return {cause: tuple(cells) for cause, cells in sorted(found.items(), key=lambda item: -len(item[1]))}
+        cells_by_cause.setdefault(cause or "unknown", []).append((name, subject))
+    return {cause: tuple(cells) for cause, cells in sorted(cells_by_cause.items(), key=lambda item: -len(item[1]))}
 
 
 def exchange_times(history: SqlHistory, run: str, name: str, subject: str, number: int) -> tuple[ExchangeTime, ...]:
@@ -264,12 +264,12 @@ def count_runs(history: SqlHistory, kind: str | None = None) -> int:
 def neighbour(history: SqlHistory, run: PastRun, *, older: bool) -> str:
     """The name of the run of the same kind before or after another one; empty if there is none."""
     sign, order = ("<", "DESC") if older else (">", "ASC")
-    found = history.query(
+    rows = history.query(
         f"SELECT name FROM runs WHERE kind = ? AND (started {sign} ? OR (started = ? AND name {sign} ?))"
         f" ORDER BY started {order}, name {order} LIMIT 1",
         (run.info.kind, run.info.started, run.info.started, run.name),
     )
-    return str(found[0][0]) if found else ""
+    return str(rows[0][0]) if rows else ""
 
 
 def matching_names(history: SqlHistory, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -319,7 +319,7 @@ def matching_trials(history: SqlHistory, text: str, limit: int = 50) -> tuple[Fo
     """The newest trials that contain all words of a text, in their reasons, calls or last lines."""
     words = words_of(clean(text))
     ids = history.matching(words, 2 * limit) if words else []
-    found: dict[tuple[str, str, str, int], FoundTrial] = {}
+    trials_by_key: dict[tuple[str, str, str, int], FoundTrial] = {}
     for batch in batches(ids):
         sql = (
             "SELECT r.name, c.eval, c.subject, a.number, a.verdict, x.body FROM texts x"
@@ -329,12 +329,12 @@ def matching_trials(history: SqlHistory, text: str, limit: int = 50) -> tuple[Fo
         )
         for run, name, subject, number, outcome, body in history.query(sql, batch):
             trial = FoundTrial(run=run, eval=name, subject=subject, number=number, outcome=outcome, body=body)
-            found.setdefault((run, name, subject, number), trial)
-    return tuple(found.values())[:limit]
+            trials_by_key.setdefault((run, name, subject, number), trial)
+    return tuple(trials_by_key.values())[:limit]
 
 
 def _cell_ids(history: SqlHistory, run: str, cells: Sequence[tuple[str, str]]) -> dict[int, tuple[str, str]]:
-    wanted = set(cells)
+    asked = set(cells)
     names = sorted({clean(name) for name, _ in cells})
     return {
         cell: (name, subject)
@@ -344,7 +344,7 @@ def _cell_ids(history: SqlHistory, run: str, cells: Sequence[tuple[str, str]]) -
             f" WHERE r.name = ? AND c.eval IN ({marks(len(batch))})",
             (clean(run), *batch),
         )
-        if (name, subject) in wanted
+        if (name, subject) in asked
     }
 
 

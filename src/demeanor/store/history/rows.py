@@ -115,9 +115,9 @@ def _number(value: float | None) -> float | None:
     return value if value is not None and abs(value) < 1e15 else None
 
 
-def finding_rows(found: Iterable[Finding], attempt: Row) -> list[Row]:
+def finding_rows(findings: Iterable[Finding], attempt: Row) -> list[Row]:
     """Rows of `findings`."""
-    return [_row(*attempt, i, f.check, f.answer, f.reason) for i, f in enumerate(found)]
+    return [_row(*attempt, i, f.check, f.answer, f.reason) for i, f in enumerate(findings)]
 
 
 def usage(exchange: Exchange) -> Row:
@@ -134,12 +134,12 @@ def usage(exchange: Exchange) -> Row:
     return _row(_small(exchange.number), model, stop, *tokens, _number(exchange.cost_usd), *times)
 
 
-def record_of(row: Row, found: tuple[Finding, ...]) -> Record:
+def record_of(row: Row, findings: tuple[Finding, ...]) -> Record:
     """The value of a row of `attempts`, preceded by the eval, subject and policy of its cell."""
     name, subject, policy, _, number, _, attempt, final, outcome, cause, detail, ended, *rest = row
     seconds, turns, sent, received, cost, eval_hash, prompt_hash, version, fingerprint, *others = rest
     model_hash, capture_hash, more = others
-    verdict: dict[str, Any] = {"outcome": outcome, "findings": encode(found)}
+    verdict: dict[str, Any] = {"outcome": outcome, "findings": encode(findings)}
     if outcome == "void":
         verdict |= {"cause": cause, "detail": detail}
     data = {

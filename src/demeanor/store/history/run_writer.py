@@ -79,7 +79,7 @@ class RunWriter:
 
     def write(self, cells: Iterable[PlannedCell], attempts: Sequence[WrittenRecord]) -> int:
         """Write cells and attempts in one transaction; returns the number of new attempts."""
-        known = dict(self._cells)
+        cells_before = dict(self._cells)
         try:
             with self._database.writing():
                 self._find_or_add_run()
@@ -89,7 +89,7 @@ class RunWriter:
                     self._count_write()
                 return added
         except BaseException:
-            self._cells, self._id = known, None
+            self._cells, self._id = cells_before, None
             raise
 
     def _find_or_add_run(self) -> None:
@@ -100,14 +100,14 @@ class RunWriter:
         self._database.rows(
             f"INSERT INTO runs ({rows.RUN_COLUMNS}) VALUES ({marks(len(row))}) ON CONFLICT DO NOTHING", row
         )
-        found = self._database.rows("SELECT id FROM runs WHERE uid = ?", (rows.uid_of(self._run),))
-        if not found:
+        run_rows = self._database.rows("SELECT id FROM runs WHERE uid = ?", (rows.uid_of(self._run),))
+        if not run_rows:
             ((source,),) = self._database.rows("SELECT source FROM runs WHERE name = ?", (rows.clean(self._run.id),))
             raise StoreError(
                 f"{self._database.label}: another run is called {self._run.id!r}; it came from {source}\n"
                 "  → rename this run: its folder, and `id` in its run.json"
             )
-        ((self._id,),) = found
+        ((self._id,),) = run_rows
 
     def _count_write(self) -> None:
         """Record that the run has changed, for everything that is derived from it."""
@@ -145,8 +145,8 @@ class RunWriter:
         self._database.rows(
             "INSERT INTO tallies (cell_id) SELECT id FROM cells WHERE run_id = ? ON CONFLICT DO NOTHING", (self._id,)
         )
-        found = self._database.rows("SELECT id, eval, subject FROM cells WHERE run_id = ?", (self._id,))
-        self._cells = {(name, subject): number for number, name, subject in found}
+        cell_rows = self._database.rows("SELECT id, eval, subject FROM cells WHERE run_id = ?", (self._id,))
+        self._cells = {(name, subject): number for number, name, subject in cell_rows}
         return True
 
     def _add_attempts(self, attempts: Sequence[WrittenRecord]) -> int:
@@ -159,29 +159,29 @@ class RunWriter:
         for cells in batches(sorted({key[0] for key in new})):
             new = self._count(cells, new)
         self._database.append("attempts", [row for row, _ in new.values()])
-        findings = ((rows.finding_rows(one.record.verdict.findings, key)) for key, (_, one) in new.items())
+        findings = ((rows.finding_rows(written.record.verdict.findings, key)) for key, (_, written) in new.items())
         self._database.append("findings", [row for finding in findings for row in finding])
         self._database.many(
             "INSERT INTO texts (cell_id, number, digest, body) VALUES (?, ?, ?, ?)",
-            [rows.search_row(one.record, key) for key, (_, one) in new.items()],
+            [rows.search_row(written.record, key) for key, (_, written) in new.items()],
         )
-        self._database.append("usages", [(*key, *row) for key, (_, one) in new.items() for row in one.usages])
+        self._database.append("usages", [(*key, *row) for key, (_, written) in new.items() for row in written.usages])
         return len(new)
 
     def _count(
         self, cells: Sequence[int], made: dict[Row, tuple[Row, WrittenRecord]]
     ) -> dict[Row, tuple[Row, WrittenRecord]]:
         """Add the new attempts of some cells to their tallies; returns `made` without existing attempts."""
-        known = {tally.cell_id: tally for tally in read_tallies(self._database, cells)}
-        trials = sorted({key[:2] for key in made if key[0] in known})
+        tallies = {tally.cell_id: tally for tally in read_tallies(self._database, cells)}
+        trials = sorted({key[:2] for key in made if key[0] in tallies})
         existing: list[Row] = []
         for batch in batches(trials):
             existing += self._database.rows(attempts_at(len(batch)), [number for pair in batch for number in pair])
         old = {tuple(row[:3]) for row in existing}
-        made = {key: found for key, found in made.items() if key not in old}
-        new = [row for row, _ in made.values() if row[0] in known]
+        made = {key: pair for key, pair in made.items() if key not in old}
+        new = [row for row, _ in made.values() if row[0] in tallies]
         changed = [
-            known[cell].plus(
+            tallies[cell].plus(
                 before=[row for row in existing if row[0] == cell], new=[row for row in new if row[0] == cell]
             )
             for cell in sorted({row[0] for row in new})

@@ -48,11 +48,11 @@ class SqlHistory:
 
     def run(self, name: str = LATEST) -> PastRun:
         """One run by its name, by its uid, or the latest; raises UnknownName."""
-        found = self.runs(limit=1) if name == LATEST else self._runs("name = ? OR uid = ?", (rows.clean(name),) * 2)
-        if not found:
-            known = [run for (run,) in self.query("SELECT name FROM runs ORDER BY started DESC LIMIT 1000")]
-            raise UnknownName("run", name, known, where=self.database.label)
-        return found[0]
+        runs = self.runs(limit=1) if name == LATEST else self._runs("name = ? OR uid = ?", (rows.clean(name),) * 2)
+        if not runs:
+            names = [run for (run,) in self.query("SELECT name FROM runs ORDER BY started DESC LIMIT 1000")]
+            raise UnknownName("run", name, names, where=self.database.label)
+        return runs[0]
 
     def cells(self, run: str) -> tuple[RunCell, ...]:
         """The cells of one run, in the order of its plan."""
@@ -75,17 +75,17 @@ class SqlHistory:
                 where += f" AND {column} IN ({marks(len(names))})"
                 values += names
         # One query per night: sorting all cells in one query is much slower.
-        found = reversed(self.query(newest))
-        wanted = [number for number, name in found if runs is None or name in runs]
-        return tuple(cell for run in wanted for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
+        rows = reversed(self.query(newest))
+        numbers = [number for number, name in rows if runs is None or name in runs]
+        return tuple(cell for run in numbers for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
 
     def last_run_of(self, subjects: Collection[str]) -> PastRun | None:
         """The newest run with results of all these subjects."""
-        wanted = [rows.clean(subject) for subject in sorted({*subjects})]
+        cleaned = [rows.clean(subject) for subject in sorted({*subjects})]
         having = "GROUP BY c.run_id HAVING COUNT(DISTINCT c.subject) = ?"
-        own = f"SELECT c.run_id FROM cells c WHERE c.subject IN ({marks(len(wanted))}) AND c.skipped IS NULL {having}"
-        found = self._runs(f"id IN ({own}) ORDER BY started DESC, id DESC LIMIT 1", (*wanted, len(wanted)))
-        return found[0] if found else None
+        own = f"SELECT c.run_id FROM cells c WHERE c.subject IN ({marks(len(cleaned))}) AND c.skipped IS NULL {having}"
+        past = self._runs(f"id IN ({own}) ORDER BY started DESC, id DESC LIMIT 1", (*cleaned, len(cleaned)))
+        return past[0] if past else None
 
     def eval_history(
         self, name: str, subject: str | None = None, *, kind: RunKind | None = None
@@ -127,7 +127,7 @@ class SqlHistory:
 
     def model_uses(self, run: str, name: str, subject: str) -> tuple[ModelUse, ...]:
         """The exchanges of all attempts of one cell, as far as they are known."""
-        found = self.query(
+        use_rows = self.query(
             "SELECT u.model, u.input_tokens, u.output_tokens, u.cache_read, u.cache_write, u.reasoning, u.cost_usd"
             " FROM usages u JOIN cells c ON c.id = u.cell_id JOIN runs r ON r.id = c.run_id"
             " WHERE r.name = ? AND c.eval = ? AND c.subject = ? ORDER BY u.number, u.digest, u.exchange",
@@ -139,7 +139,7 @@ class SqlHistory:
                 usage=Usage(input=sent, output=received, cache_read=read, cache_write=written, reasoning=reasoning),
                 cost_usd=cost,
             )
-            for model, sent, received, read, written, reasoning, cost in found
+            for model, sent, received, read, written, reasoning, cost in use_rows
         )
 
     def decisions(
@@ -152,8 +152,8 @@ class SqlHistory:
         """The stored decisions, newest first."""
         where, values = conditions([("ruling = ?", ruling), ("eval = ?", name)])
         sql = f"{_DECISIONS} FROM decisions WHERE {where} ORDER BY made DESC, digest{limit_clause(limit)}"
-        found = self.query(sql, values)
-        return tuple(rows.kept_decision(row) for row in found)
+        decision_rows = self.query(sql, values)
+        return tuple(rows.kept_decision(row) for row in decision_rows)
 
     def last_decisions(self, ruling: Ruling) -> Mapping[str, KeptDecision]:
         """The newest decision about each eval: eval → decision."""
@@ -188,8 +188,8 @@ class SqlHistory:
 
     def _runs(self, where: str, values: Sequence[Any]) -> tuple[PastRun, ...]:
         count = "COALESCE((SELECT cells FROM run_states WHERE run_id = runs.id), 0)"
-        found = self.query(f"SELECT {rows.RUN_COLUMNS}, {count} FROM runs WHERE {where}", values)
-        return tuple(rows.past_run(row) for row in found)
+        run_rows = self.query(f"SELECT {rows.RUN_COLUMNS}, {count} FROM runs WHERE {where}", values)
+        return tuple(rows.past_run(row) for row in run_rows)
 
     def _cells(self, where: str, values: Sequence[Any]) -> tuple[RunCell, ...]:
         return tuple(rows.run_cell(row) for row in self.query(f"{_CELLS} WHERE {where}", values))

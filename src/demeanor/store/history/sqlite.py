@@ -105,14 +105,14 @@ class Sqlite:
 
     def version(self) -> str:
         """Size and time of the file and of its write-ahead log, which every commit changes."""
-        found = []
+        states = []
         for path in (self.path, self.path.with_name(f"{self.path.name}-wal")):
             try:
                 stat = path.stat()
-                found.append(f"{stat.st_size}.{stat.st_mtime_ns}")
+                states.append(f"{stat.st_size}.{stat.st_mtime_ns}")
             except FileNotFoundError:
-                found.append("none")
-        return " ".join(found)
+                states.append("none")
+        return " ".join(states)
 
     def lock_schema(self) -> None:
         """Nothing to do: a transaction that writes holds the only write lock."""

@@ -135,12 +135,12 @@ def _outcomes(attempts: Iterable[Row]) -> Counter[str]:
     return Counter(row[_ATTEMPT["verdict"]] for row in last.values())
 
 
-def _sum(known: float | None, new: Iterable[float | None]) -> Any:
-    found = [value for value in (known, *new) if value is not None]
-    return fsum(found) if found else None
+def _sum(total: float | None, new: Iterable[float | None]) -> Any:
+    numbers = [value for value in (total, *new) if value is not None]
+    return fsum(numbers) if numbers else None
 
 
-def _join(known: str | None, new: Iterable[str | None]) -> str | None:
+def _join(joined: str | None, new: Iterable[str | None]) -> str | None:
     """The distinct values, sorted and joined; None if there are none."""
-    found = {value for value in new if value} | set((known or "").split(_SEPARATOR))
-    return _SEPARATOR.join(sorted(found - {""})) or None
+    parts = {value for value in new if value} | set((joined or "").split(_SEPARATOR))
+    return _SEPARATOR.join(sorted(parts - {""})) or None

@@ -106,9 +106,9 @@ def read_json(path: Path, content: bytes | None = None) -> Any:
 def expect(data: Any, kind: type | tuple[type, ...], path: Path, key: str) -> Any:
     """The value if it has the right type, else an error that names its key."""
     if not isinstance(data, kind) or (isinstance(data, bool) and kind is not bool):
-        wanted = kind.__name__ if isinstance(kind, type) else " or ".join(one.__name__ for one in kind)
+        expected = kind.__name__ if isinstance(kind, type) else " or ".join(type_.__name__ for type_ in kind)
         raise BadInput(
-            f"expected {wanted}, found {type(data).__name__}",
+            f"expected {expected}, found {type(data).__name__}",
             where=path,
             key=key,
             remedy="the file is damaged, or of another format than it seems",

@@ -31,10 +31,12 @@ IMPORTS = "demeanor.imports"
 
 def read_imports(paths: Iterable[Path], options: ImportOptions) -> tuple[Imported, ...]:
     """Read all runs in some files and folders; raises BadInput if one of them can't be read."""
-    imports = [one for path in paths for one in _read(path, options)]
-    for one in imports:
-        if not one.records and not one.cells and not one.unloaded:
-            raise BadInput("contains no trials", where=one.source, remedy="import the report of a run that had trials")
+    imports = [imported for path in paths for imported in _read(path, options)]
+    for imported in imports:
+        if not imported.records and not imported.cells and not imported.unloaded:
+            raise BadInput(
+                "contains no trials", where=imported.source, remedy="import the report of a run that had trials"
+            )
     return tuple(imports)
 
 
@@ -137,17 +139,20 @@ class Written:
     """The number of attempts that were not in the history before."""
 
 
-def write_imports(database: Database, found: Iterable[Imported], redactor: Redactor) -> tuple[Written, ...]:
+def write_imports(database: Database, imports: Iterable[Imported], redactor: Redactor) -> tuple[Written, ...]:
     """Write runs to the history, without this machine's secrets, each in one transaction."""
     written = []
-    for one in found:
-        if one.unloaded:
-            one = void_unloaded(one, SqlHistory(database))  # noqa: PLW2901 - the same run, completed
+    for imported in imports:
+        if imported.unloaded:
+            imported = void_unloaded(imported, SqlHistory(database))  # noqa: PLW2901 - the same run, completed
         writer = RunWriter(
-            database, redacted(one.run, redactor), origin=one.origin, source=address_of(one.source.absolute())
+            database,
+            redacted(imported.run, redactor),
+            origin=imported.origin,
+            source=address_of(imported.source.absolute()),
         )
-        new = writer.write(redacted(one.cells, redactor), redacted(one.records, redactor))
-        written.append(Written(imported=one, new=new))
+        new = writer.write(redacted(imported.cells, redactor), redacted(imported.records, redactor))
+        written.append(Written(imported=imported, new=new))
     return tuple(written)
 
 

@@ -103,12 +103,12 @@ def _samples(archive: zipfile.ZipFile, names: list[str], path: Path) -> Iterator
     if "summaries.json" in names:
         yield from expect(read_json(path, _member(archive, "summaries.json", path)), list, path, "summaries.json")
         return
-    found: dict[tuple[str, Any], Any] = {}
+    samples: dict[tuple[str, Any], Any] = {}
     for name in sorted(n for n in names if n.startswith("_journal/summaries/")):
         for sample in expect(read_json(path, _member(archive, name, path)), list, path, name):
             expect(sample, dict, path, name)
-            found[as_text(sample.get("id")), sample.get("epoch")] = sample
-    yield from found.values()
+            samples[as_text(sample.get("id")), sample.get("epoch")] = sample
+    yield from samples.values()
 
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
@@ -174,9 +174,9 @@ def _value(score: Any) -> float | None:
 
 def _spent(sample: Mapping[str, Any]) -> Spent:
     usage = sample.get("model_usage")
-    used = [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
+    used = [part for part in usage.values() if isinstance(part, dict)] if isinstance(usage, dict) else []
     return Spent(
         seconds=as_number(sample.get("total_time")) or 0.0,
-        input_tokens=sum(as_integer(one.get("input_tokens")) or 0 for one in used) if used else None,
-        output_tokens=sum(as_integer(one.get("output_tokens")) or 0 for one in used) if used else None,
+        input_tokens=sum(as_integer(part.get("input_tokens")) or 0 for part in used) if used else None,
+        output_tokens=sum(as_integer(part.get("output_tokens")) or 0 for part in used) if used else None,
     )

@@ -114,9 +114,9 @@ def _verdicts(case: Element, name: str) -> Iterator[Verdict]:
 
 def _own_counts(case: Element) -> tuple[int, int, int] | None:
     """Passed, failed and void in a report of Demeanor; None in other reports."""
-    for one in case.iter("property"):
-        if one.get("name") == "trials" and (found := _OWN_TRIALS.fullmatch(one.get("value") or "")):
-            passed, failed, void, _ = map(int, found.groups())
+    for property_ in case.iter("property"):
+        if property_.get("name") == "trials" and (match := _OWN_TRIALS.fullmatch(property_.get("value") or "")):
+            passed, failed, void, _ = map(int, match.groups())
             return passed, failed, void
     return None
 

@@ -117,10 +117,10 @@ def read(paths: Sequence[Path], source: Path, options: ImportOptions) -> Importe
 def _subject(path: Path, options: ImportOptions) -> tuple[str, int | None]:
     """The subject of a report and the number of the trial, from the name of its folder."""
     for part in reversed(path.absolute().parts[:-1]):
-        if found := _ARTEFACT.fullmatch(part):
-            return options.subject or f"gemini-cli:{found[1]}", int(found[2])
-        if found := _OLD_ARTEFACT.fullmatch(part):
-            return options.subject or f"gemini-cli:{_OLD_MODEL}", int(found[1])
+        if match := _ARTEFACT.fullmatch(part):
+            return options.subject or f"gemini-cli:{match[1]}", int(match[2])
+        if match := _OLD_ARTEFACT.fullmatch(part):
+            return options.subject or f"gemini-cli:{_OLD_MODEL}", int(match[1])
     return options.subject or ORIGIN, None
 
 
@@ -151,7 +151,7 @@ def _tests(
         for j, test in enumerate(tests):
             here = f"{at}.assertionResults[{j}]"
             title = expect(expect(test, dict, path, here).get("title"), str, path, f"{here}.title")
-            ancestors = [as_text(one) for one in test.get("ancestorTitles") or ()] if seen[title] else []
+            ancestors = [as_text(ancestor) for ancestor in test.get("ancestorTitles") or ()] if seen[title] else []
             name = " > ".join([*ancestors, title])
             seen[title] += 1
             if seen[name] > (name == title):
@@ -179,7 +179,7 @@ def _verdict(name: str, status: str, test: dict[str, Any], given_up: dict[str, s
 
 def _given_up(path: Path) -> dict[str, str]:
     """Tests that were given up because the provider failed: name → error."""
-    found = {}
+    errors = {}
     if path.is_file():
         for line in read_bytes(path).splitlines():
             try:
@@ -187,7 +187,7 @@ def _given_up(path: Path) -> dict[str, str]:
             except ValueError:
                 continue  # an incomplete line of a job that was killed
             if isinstance(event, dict) and event.get("status") == "SKIP":
-                found[as_text(event.get("testName"))] = (
+                errors[as_text(event.get("testName"))] = (
                     f"{as_text(event.get('errorCode'))}: {as_text(event.get('error'))}"
                 )
-    return found
+    return errors

@@ -115,9 +115,9 @@ def drop_incomplete_line(ledger: int) -> None:
     size = end = os.fstat(ledger).st_size
     while end > 0:
         start = max(0, end - _BLOCK)
-        found = os.pread(ledger, end - start, start).rfind(b"\n")
-        end = start + found + 1 if found >= 0 else start
-        if found >= 0:
+        newline = os.pread(ledger, end - start, start).rfind(b"\n")
+        end = start + newline + 1 if newline >= 0 else start
+        if newline >= 0:
             break
     if end < size:
         os.ftruncate(ledger, end)

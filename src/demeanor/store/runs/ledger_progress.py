@@ -171,10 +171,10 @@ def runs_in_progress(results: Path) -> tuple[Path, ...]:
 
 def ledgers_state(results: Path) -> str:
     """A text that changes when a run in `results` begins, or when an attempt is added to one of the newest."""
-    found = []
+    sizes = []
     for folder in list_runs(results)[-_NEWEST:]:
         try:
-            found.append(f"{folder.name}:{(folder / LEDGER).stat().st_size}")
+            sizes.append(f"{folder.name}:{(folder / LEDGER).stat().st_size}")
         except OSError:
-            found.append(folder.name)
-    return ",".join(found)
+            sizes.append(folder.name)
+    return ",".join(sizes)

@@ -89,17 +89,17 @@ def find_run(results: Path, name: str = LATEST) -> RunFolder:
     """A run by name or path, or the latest one; raises UnknownName."""
     if (Path(name) / RUN_FILE).is_file():
         return RunFolder(Path(name).resolve())
-    known = list_runs(results)
+    runs = list_runs(results)
     if name == LATEST:
         link = results / LATEST
         if (link / RUN_FILE).is_file():
             return RunFolder(link.resolve())
-        if known:
-            return RunFolder(known[-1])
-    for path in known:
+        if runs:
+            return RunFolder(runs[-1])
+    for path in runs:
         if path.name == name:
             return RunFolder(path)
-    raise UnknownName("run", name, (path.name for path in known), where=results)
+    raise UnknownName("run", name, (path.name for path in runs), where=results)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -130,8 +130,8 @@ class RunStore:
 
     def _catch_up(self) -> None:
         """Write earlier runs that could not be written when they ended."""
-        if self._database is not None and (found := sync_pending(self._database, self.folder.parent)):
-            self.notes += (f"added to the history, which was not available when they ran: {', '.join(found)}",)
+        if self._database is not None and (names := sync_pending(self._database, self.folder.parent)):
+            self.notes += (f"added to the history, which was not available when they ran: {', '.join(names)}",)
 
     def _try(self, what: str, work: Callable[[], object]) -> bool:
         """Whether something was done that may fail: the run is safe in its folder, so a failure is only a note."""
@@ -153,7 +153,7 @@ class RunStore:
                 while True:
                     batch.append(self._queue.get_nowait())
             more = None not in batch
-            waiting += [one for one in batch if one is not None]
+            waiting += [written for written in batch if written is not None]
             del batch  # it would stay in memory until the next one
             try:
                 writer.write((), waiting)

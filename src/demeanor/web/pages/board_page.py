@@ -23,8 +23,8 @@ def board_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
     def make() -> tuple[PromotionReport | None, PromotionReport | None, str]:
         catalog = Catalog(config=context.config, environ=context.environ)
         try:
-            found = [make_promotion_report(history, catalog, tuple(evals.values()), a) for a in ("promote", "demote")]
-            return found[0], found[1], ""
+            reports = [make_promotion_report(history, catalog, tuple(evals.values()), a) for a in ("promote", "demote")]
+            return reports[0], reports[1], ""
         except DemeanorError as error:
             return None, None, str(error)
 

@@ -134,9 +134,11 @@ def _trajectories(context: PageContext, base: Side, new: Side, query: Mapping[st
         return None
     subjects = subject.split(" → ") if " → " in subject else [subject, subject]
     loaded = [_loaded(context, side, name, own) for side, own in zip((base, new), subjects, strict=False)]
-    theirs, ours = ([one for one in side if one.events is not None] for side in loaded)
+    theirs, ours = ([steps for steps in side if steps.events is not None] for side in loaded)
     if not theirs or not ours:
-        absent = next((one.absence for side in loaded for one in side if one.absence), "no trial has stored steps")
+        absent = next(
+            (steps.absence for side in loaded for steps in side if steps.absence), "no trial has stored steps"
+        )
         return ComparedTrajectories(eval=name, problem=absent)
     chosen = next((steps for steps in ours if not isinstance(steps.record.verdict, Pass)), ours[0])
     nearest = min(theirs, key=lambda steps: distance(chosen.events or (), steps.events or ()))
@@ -160,7 +162,9 @@ def _prompts(context: PageContext, history: SqlHistory, base: Side, new: Side) -
     if hashes[0] == hashes[1]:
         return None
     common = [
-        cell.eval for cell in new.cells if cell.judged and cell.eval in {one.eval for one in base.cells if one.judged}
+        cell.eval
+        for cell in new.cells
+        if cell.judged and cell.eval in {other.eval for other in base.cells if other.judged}
     ]
     if not common:
         return None
@@ -174,15 +178,15 @@ def _prompts(context: PageContext, history: SqlHistory, base: Side, new: Side) -
 
 
 def _request(context: PageContext, history: SqlHistory, side: Side, name: str) -> Request | None:
-    cell = next(one for one in reversed(side.cells) if one.eval == name and one.judged)
+    cell = next(cell for cell in reversed(side.cells) if cell.eval == name and cell.judged)
     record = history.trials(cell.run, name=name, subject=cell.subject)[0]
     capture = load_capture(place_of(history.run(cell.run), context.results), record, context.captures())
     return capture.exchanges[0].request if capture.exchanges else None
 
 
 def _tools(request: Request) -> str:
-    found = sorted(request.tools, key=lambda tool: tool.name)
-    return "\n".join(json.dumps(encode(tool), indent=1, ensure_ascii=False, default=str) for tool in found)
+    tools = sorted(request.tools, key=lambda tool: tool.name)
+    return "\n".join(json.dumps(encode(tool), indent=1, ensure_ascii=False, default=str) for tool in tools)
 
 
 def _diff(before: str, after: str) -> tuple[DiffLine, ...]:

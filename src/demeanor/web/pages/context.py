@@ -86,9 +86,9 @@ class PageContext:
 
     def history(self) -> SqlHistory:
         """The history, with the connection of this thread. A file that does not exist yet is looked for each time."""
-        found: SqlHistory | None = getattr(self._own, "history", None)
-        if found is not None:
-            return found
+        connection: SqlHistory | None = getattr(self._own, "history", None)
+        if connection is not None:
+            return connection
         opened = open_history(self.address, reading=True)
         if "://" in self.address or Path(self.address).exists():
             self._own.history = opened
@@ -96,10 +96,10 @@ class PageContext:
 
     def forget_connection(self) -> None:
         """Open a new connection with the next query: the old one may be broken."""
-        found: SqlHistory | None = getattr(self._own, "history", None)
-        if found is not None:
+        connection: SqlHistory | None = getattr(self._own, "history", None)
+        if connection is not None:
             self._own.history = None
-            found.close()
+            connection.close()
 
     def captures(self) -> CaptureStore | None:
         """The store of published captures, if there is one."""
@@ -171,7 +171,7 @@ class PageContext:
         if self._evals is None:
             try:
                 evals = choose_evals(self.config, paths=(), names=(), keyword="", suites=())
-                self._evals = {one.name: one for one in evals}, ""
+                self._evals = {eval_.name: eval_ for eval_ in evals}, ""
             except DemeanorError as error:
                 self._evals = {}, str(error)
         return self._evals

@@ -50,11 +50,14 @@ def cost_table(context: PageContext, parts: Mapping[str, str], query: Mapping[st
     runs = history.runs(kind="nightly", limit=NIGHTS) or history.runs(limit=NIGHTS)
     names = [run.name for run in runs]
     totals = [
-        ("run", name, one.passed + one.failed + one.voided, one) for name, one in run_totals(history, names).items()
+        ("run", name, total.passed + total.failed + total.voided, total)
+        for name, total in run_totals(history, names).items()
     ]
     for column in ("subject", "eval"):
         totals += [(column, *row) for row in usage_by(history, column, names)]
-    return [{"by": by, "name": name, "trials": number, **spent_columns(one.spent)} for by, name, number, one in totals]
+    return [
+        {"by": by, "name": name, "trials": number, **spent_columns(total.spent)} for by, name, number, total in totals
+    ]
 
 
 def amount(total: RunTotal, by: str) -> float:
@@ -62,5 +65,5 @@ def amount(total: RunTotal, by: str) -> float:
     return {"cost": total.spent.cost_usd or 0.0, "tokens": float(total.spent.tokens or 0)}.get(by, total.spent.seconds)
 
 
-def _ordered(found: Sequence[tuple[str, int, RunTotal]], by: str) -> list[tuple[str, int, RunTotal]]:
-    return sorted(found, key=lambda one: (-amount(one[2], by), one[0]))
+def _ordered(totals: Sequence[tuple[str, int, RunTotal]], by: str) -> list[tuple[str, int, RunTotal]]:
+    return sorted(totals, key=lambda item: (-amount(item[2], by), item[0]))

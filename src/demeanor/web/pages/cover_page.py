@@ -36,14 +36,14 @@ def cover_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
     if run not in files:
         raise UnknownName("run", run, files, where=context.results / FOLDER)
     report = read_report(files[run])
-    known = {instruction.id: instruction for instruction in report.instructions}
+    instructions = {instruction.id: instruction for instruction in report.instructions}
     shown = {piece.id for piece in report.prompt}
     return {
         "report": report,
         "headline": headline(report),
         "promises": tuple(promises(report)),
         "runs": tuple(reversed(files)),
-        "known": known,
+        "known": instructions,
         "system": [piece for piece in report.prompt if piece.place == "system"],
         "tools": [piece for piece in report.prompt if piece.place != "system"],
         "elsewhere": [instruction for instruction in report.instructions if instruction.id not in shown],

@@ -64,15 +64,17 @@ def eval_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
         raise UnknownName("eval", name, dict.fromkeys(recent), where="the history")
     nightly = [cell for cell in cells if cell.kind == "nightly"]
     which = "all" if kind == "all" or not nightly else "nightly"
-    found = context.cached(("rates", name, which), tuple(cells), lambda: make_eval_history(history, name, kind=which))
+    cached_history = context.cached(
+        ("rates", name, which), tuple(cells), lambda: make_eval_history(history, name, kind=which)
+    )
     own, why_not = context.evals()
     definition = own.get(name)
     latest = nights_until(history, history.run((cells if which == "all" else nightly)[-1].run), 0)[-1]
     return {
         "name": name,
         "layer": cells[-1].layer,
-        "subjects": [_subject(subject, name, links) for subject in found.subjects],
-        "kind": found.kind,
+        "subjects": [_subject(subject, name, links) for subject in cached_history.subjects],
+        "kind": cached_history.kind,
         "has_others": len(nightly) < len(cells),
         "definition": definition,
         "source": _source(definition, context.config.root) if definition else None,
@@ -155,16 +157,16 @@ def _source(definition: Eval, root: Path) -> tuple[str, str]:
 
 def _block(lines: Sequence[str], line: int) -> list[str]:
     """The definition that begins at a line: up to the next one at the same level."""
-    found: list[str] = []
+    block: list[str] = []
     body = False
     for text in lines[line - 1 : line - 1 + _MOST_SOURCE_LINES]:
         if body and text and not text[0].isspace() and text[0] not in ")]}":
             break
         body = body or text.startswith(("def ", "async def ", "    "))
-        found.append(text)
-    while found and not found[-1].strip():
-        found.pop()
-    return found
+        block.append(text)
+    while block and not block[-1].strip():
+        block.pop()
+    return block
 
 
 def _promotion(context: PageContext, history: SqlHistory, definition: Eval) -> PromotionReport | None:
@@ -183,4 +185,6 @@ def _promotion(context: PageContext, history: SqlHistory, definition: Eval) -> P
 def _failures(history: SqlHistory, run: str, name: str) -> list[tuple[Failure, str]]:
     """The failures of the latest run, grouped by reason, with their outcome."""
     trials = history.trials(run, name=name)
-    return [(one, "fail") for one in failed_by_reason(trials)] + [(one, "void") for one in void_by_reason(trials)]
+    return [(failure, "fail") for failure in failed_by_reason(trials)] + [
+        (failure, "void") for failure in void_by_reason(trials)
+    ]

@@ -24,13 +24,13 @@ def export_pages(context: PageContext, folder: Path) -> int:
         raise UsageError("the history has no run yet\n  → demeanor run or demeanor nightly starts one")
     site = DashboardSite(context)
     runs = frozenset(nights_until(history, newest[0], 0)[-1].names)
-    wanted = {"index.html": WantedPage(name="overview", parts=(), query={})}
+    pages = {"index.html": WantedPage(name="overview", parts=(), query={})}
     written: set[str] = set()
     try:
-        while len(written) < MOST_PAGES and (left := [file for file in wanted if file not in written]):
+        while len(written) < MOST_PAGES and (left := [file for file in pages if file not in written]):
             for file in left[: MOST_PAGES - len(written)]:
-                page = wanted[file]
-                links = ExportedLinks(depth=file.count("/"), wanted=wanted, runs=runs)
+                page = pages[file]
+                links = ExportedLinks(depth=file.count("/"), wanted=pages, runs=runs)
                 text = site.render(page.name, page.named_parts(), page.query, links)
                 _write(folder / file, re.sub(r' href=""', "", text))
                 written.add(file)

@@ -103,12 +103,12 @@ def live_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     """The runs in progress; without one, the last run."""
     local = [_from_ledger(context, folder) for folder in runs_in_progress(context.results)]
     try:
-        stored = _from_history(context, {one.name for one in local})
+        stored = _from_history(context, {progress.name for progress in local})
     except StoreError:
         if not local:
             raise
         stored = []  # the database is not available, but runs of this machine write their ledgers
-    running = local + [one for one in stored if one.state == "running"]
+    running = local + [progress for progress in stored if progress.state == "running"]
     return {
         "running": running,
         "form_token": context.form_token,
@@ -144,7 +144,7 @@ def _pages(context: PageContext, run: str, last: Sequence[Record]) -> frozenset[
     """A run writes to its ledger first and to the history a little later, so a trial may not have a page yet."""
     try:
         history = context.history()
-        stored = outcomes(history, history.run(run).name, [(one.eval, one.subject) for one in last])
+        stored = outcomes(history, history.run(run).name, [(record.eval, record.subject) for record in last])
     except (StoreError, UnknownName):
         return None
     return frozenset((*cell, trial.number) for cell, trials in stored.items() for trial in trials)
@@ -158,10 +158,10 @@ def _attempt(record: Record) -> LastAttempt:
     )  # fmt: skip
 
 
-def _from_history(context: PageContext, known: Collection[str]) -> list[RunProgress]:
+def _from_history(context: PageContext, names_shown: Collection[str]) -> list[RunProgress]:
     """The newest runs of the history, also of other machines, except those that are known already."""
     history = context.history()
-    runs = [run for run in history.runs(limit=_LATEST) if run.name not in known]
+    runs = [run for run in history.runs(limit=_LATEST) if run.name not in names_shown]
     names = [run.name for run in runs]
     state = context.state(names)
     totals = context.cached(("totals", *names), state, lambda: run_totals(history, names))
@@ -185,7 +185,7 @@ def _progress(context: PageContext, run: PastRun, total: RunTotal, planned: int,
         last=last,
         elapsed=_since(run.info.started) if state == "running" else None,
         jobs=str(run.info.arguments.get("jobs") or ""),
-        pages=frozenset((one.eval, one.subject, one.number) for one in last),
+        pages=frozenset((attempt.eval, attempt.subject, attempt.number) for attempt in last),
     )
 
 
@@ -212,7 +212,7 @@ def _since(started: str) -> float | None:
 
 def _time(text: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

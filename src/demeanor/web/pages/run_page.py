@@ -195,7 +195,7 @@ def _filtered(
     text, tag, name = query.get("q", "").lower(), query.get("tag", ""), query.get("eval", "")
     void = set(causes.get(cause, ()))
     layer = query.get("layer", "")
-    tagged = {one.name for one in context.evals()[0].values() if tag in one.tags} if tag else set()
+    tagged = {eval_.name for eval_ in context.evals()[0].values() if tag in eval_.tags} if tag else set()
     return [
         line
         for line in lines
@@ -239,5 +239,5 @@ def _skip_reasons(lines: Sequence[CellLine]) -> dict[str, int]:
 
 def _page_number(query: Mapping[str, str], number: int, size: int) -> tuple[int, int]:
     pages = max(1, -(-number // size))
-    given = query.get("page", "1")
-    return min(pages, max(1, int(given) if given.isdecimal() and len(given) < 10 else 1)), pages
+    asked = query.get("page", "1")
+    return min(pages, max(1, int(asked) if asked.isdecimal() and len(asked) < 10 else 1)), pages

@@ -50,7 +50,7 @@ def find_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str
     history = context.history()
     runs, evals = matching_names(history, text) if text else ((), ())
     trials = matching_trials(history, text)
-    return {"q": text, "runs": runs, "evals": evals, "trials": [(one, _around(one.body, text)) for one in trials]}
+    return {"q": text, "runs": runs, "evals": evals, "trials": [(trial, _around(trial.body, text)) for trial in trials]}
 
 
 def _around(body: str, text: str) -> str:

@@ -46,8 +46,8 @@ def _groups(context: PageContext, history: SqlHistory, run: PastRun, cells: Sequ
     trials: list[TrialSteps] = []
     others: list[TrialSteps] = []
     for cell in cells:
-        found = history.trials(run.name, name=cell.eval, subject=cell.subject)
-        trials += _load(context, run, found)
+        records = history.trials(run.name, name=cell.eval, subject=cell.subject)
+        trials += _load(context, run, records)
         if cell.failed and not cell.passed:
             others += _earlier_passes(context, history, run, cell)
     stored = StoredRun(info=run.info, records=(), cells=(), place=place_of(run, context.results))
@@ -62,10 +62,14 @@ def _load(context: PageContext, run: PastRun, records: Sequence[Record]) -> list
 def _earlier_passes(context: PageContext, history: SqlHistory, run: PastRun, cell: RunCell) -> list[TrialSteps]:
     """Passing trials of the latest earlier run that has any, for a cell without its own."""
     past = history.eval_history(cell.eval, cell.subject)
-    earlier = [one.run for one in past if one.passed and one.started < cell.started and one.eval_hash == cell.eval_hash]
+    earlier = [
+        past_cell.run
+        for past_cell in past
+        if past_cell.passed and past_cell.started < cell.started and past_cell.eval_hash == cell.eval_hash
+    ]
     for name in reversed(earlier[-_EARLIER:]):
         trials = history.trials(name, name=cell.eval, subject=cell.subject)
-        found = _load(context, history.run(name), [trial for trial in trials if isinstance(trial.verdict, Pass)])
-        if any(one.events is not None for one in found):
-            return found
+        steps = _load(context, history.run(name), [trial for trial in trials if isinstance(trial.verdict, Pass)])
+        if any(step.events is not None for step in steps):
+            return steps
     return []

@@ -162,9 +162,9 @@ def exchange_text(
     """One exchange as JSON; None if there is no such one, StoreError if the capture is elsewhere."""
     place = place_of(run, results)
     text, where = capture_text(record, run=place.folder, captures=captures, home=place.source)
-    found = next((exchange for exchange in read_exchanges(text, where=where) if exchange.number == number), None)
-    if found is None:
+    exchange = next((exchange for exchange in read_exchanges(text, where=where) if exchange.number == number), None)
+    if exchange is None:
         return None
-    raw = json.dumps(encode(found), indent=1, ensure_ascii=False, default=str)
+    raw = json.dumps(encode(exchange), indent=1, ensure_ascii=False, default=str)
     shown = opening(shortened(raw, MOST_BYTES), lines=10**6, width=2000)
     return FileText(text=shown, left_out=max(0, len(raw) - MOST_BYTES), path=where)

@@ -43,7 +43,7 @@ def trial_page(context: PageContext, parts: Mapping[str, str], query: Mapping[st
     if not trials:
         raise UnknownName("trial", f"{name}/{subject}", [], where=f"run {run.name}")
     number = _number(parts["number"], trials, f"{name}/{subject}")
-    attempts = [one for one in history.records(run.name, name=name, subject=subject) if one.number == number]
+    attempts = [record for record in history.records(run.name, name=name, subject=subject) if record.number == number]
     record = _counting(attempts)
     times = exchange_times(history, run.name, name, subject, number)
     place = place_of(run, context.results)
@@ -93,24 +93,28 @@ def _tab(
     """What the chosen tab shows."""
     record, folder = own.record, place.folder
     absence = "" if run.origin == "demeanor" else f"it was imported from {run.origin}, and imported runs have no steps"
-    found: dict[str, Any] = {"absence": absence, "place": str(folder.folder / record.folder) if folder else run.source}
+    view: dict[str, Any] = {"absence": absence, "place": str(folder.folder / record.folder) if folder else run.source}
     if tab == "steps":
-        return found | _steps(context, run, own, place, times)
+        return view | _steps(context, run, own, place, times)
     if tab == "diff":
-        return found | {"diff": workspace_diff(folder, record)}
+        return view | {"diff": workspace_diff(folder, record)}
     if tab == "log":
-        return found | {"log": log_text(folder, record)}
+        return view | {"log": log_text(folder, record)}
     if tab == "commands":
-        return found
+        return view
     try:
         if tab == "prompt":
-            return found | {"prompt": prompt_parts(run, record, context.results, context.captures())}
+            return view | {"prompt": prompt_parts(run, record, context.results, context.captures())}
         chosen = query.get("x", "")
-        wanted = int(chosen) if chosen.isdecimal() and len(chosen) < 7 else None
-        raw = exchange_text(run, record, context.results, context.captures(), wanted) if wanted else None
-        return found | {"times": times, "exchange": wanted, "raw": raw}
+        exchange_number = int(chosen) if chosen.isdecimal() and len(chosen) < 7 else None
+        raw = (
+            exchange_text(run, record, context.results, context.captures(), exchange_number)
+            if exchange_number
+            else None
+        )
+        return view | {"times": times, "exchange": exchange_number, "raw": raw}
     except StoreError as error:
-        return found | {"absence": str(error), "prompt": None, "times": times, "exchange": None, "raw": None}
+        return view | {"absence": str(error), "prompt": None, "times": times, "exchange": None, "raw": None}
 
 
 def _with_replies(context: PageContext, run: PastRun, steps: TrialSteps) -> TrialSteps:
@@ -146,15 +150,15 @@ def _brief(run: PastRun, own: TrialSteps, passing: TrialSteps | None, place: Run
 def _nearest(context: PageContext, history: SqlHistory, run: PastRun, own: TrialSteps) -> TrialSteps | None:
     """The most similar passing trial: of the same cell, else of the latest earlier run that has one."""
     record = own.record
-    found = _passes(context, history, run, record)
-    if found:
-        return nearest_pass(own, found)
+    passes = _passes(context, history, run, record)
+    if passes:
+        return nearest_pass(own, passes)
     cells = history.eval_history(record.eval, record.subject)
     earlier = [cell.run for cell in cells if cell.passed and cell.started < run.info.started]
     for name in reversed(earlier[-_EARLIER_RUNS:]):
-        found = _passes(context, history, history.run(name), record)
-        if any(one.events is not None for one in found):
-            return nearest_pass(own, found)
+        passes = _passes(context, history, history.run(name), record)
+        if any(steps.events is not None for steps in passes):
+            return nearest_pass(own, passes)
     return None
 
 
@@ -164,16 +168,16 @@ def _passes(context: PageContext, history: SqlHistory, run: PastRun, record: Rec
         return []  # an import: it has no steps
     trials = history.trials(run.name, name=record.eval, subject=record.subject)
     passed = [trial for trial in trials if isinstance(trial.verdict, Pass)][:_MOST_PASSES]
-    loaded = [load_steps(place, one, context.captures()) for one in passed]
-    return [one for one in loaded if one.events is not None]
+    loaded = [load_steps(place, passing, context.captures()) for passing in passed]
+    return [steps for steps in loaded if steps.events is not None]
 
 
 def _number(text: str, trials: Sequence[Any], where: str) -> int:
-    known = {trial.number for trial in trials}
+    numbers = {trial.number for trial in trials}
     if text == FIRST:
         return int(next((trial.number for trial in trials if trial.outcome != "pass"), trials[0].number))
-    if not text.isdecimal() or len(text) > 10 or int(text) not in known:
-        raise UnknownName("trial", text, [str(number) for number in sorted(known)], where=where)
+    if not text.isdecimal() or len(text) > 10 or int(text) not in numbers:
+        raise UnknownName("trial", text, [str(number) for number in sorted(numbers)], where=where)
     return int(text)
 
 

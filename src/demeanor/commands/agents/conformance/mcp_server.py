@@ -37,8 +37,8 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if "id" in message:
-            found = answer(str(message.get("method")), message.get("params") or {})
-            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **found}) + "\n")
+            reply = answer(str(message.get("method")), message.get("params") or {})
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}) + "\n")
             sys.stdout.flush()
 
 

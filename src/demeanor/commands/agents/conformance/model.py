@@ -153,23 +153,23 @@ def search(turn: Turn) -> ScriptOutput:
 def sub_agents(turn: Turn) -> ScriptOutput:
     """Have a sub-agent read a file, and repeat its answer."""
     call = turn.delegate("Read fact.txt, and answer with its content. [sub-task]")
-    found = re.search(r"heron-\d+", "\n".join(result.text for result in turn.results))
-    return call or finish(turn, f"It says {found[0] if found else 'nothing'}.")
+    match = re.search(r"heron-\d+", "\n".join(result.text for result in turn.results))
+    return call or finish(turn, f"It says {match[0] if match else 'nothing'}.")
 
 
 def sub_task(turn: Turn) -> ScriptOutput:
     """The sub-agent: read the file, and answer with what it says."""
     if turn.done == 0:
         return turn.call("read", path="fact.txt")
-    found = re.search(r"heron-\d+", turn.result)
-    return found[0] if found else "I could not read it."
+    match = re.search(r"heron-\d+", turn.result)
+    return match[0] if match else "I could not read it."
 
 
 def mcp(turn: Turn) -> ScriptOutput:
     """Call the tool of the MCP server, and repeat its answer."""
-    found = re.search(r"heron-\d+", turn.result)
-    if found:
-        return finish(turn, f"The word is {found[0]}")
+    match = re.search(r"heron-\d+", turn.result)
+    if match:
+        return finish(turn, f"The word is {match[0]}")
     offered = {tool.name: tool for tool in turn.request.tools}
     own = next((name for name in offered if name.endswith("secret_word")), None)
     if own is None:
@@ -276,8 +276,8 @@ def _write_without_shell(turn: Turn, path: str, content: str) -> ScriptOutput:
 def _remembered(turn: Turn) -> str:
     """Return the word to remember from the conversation, or `nothing`."""
     text = "\n".join(part.text for message in turn.request.messages for part in message.parts if isinstance(part, Text))
-    found = re.search(r"Remember the word (\w+)", text)
-    return found[1] if found else "nothing"
+    match = re.search(r"Remember the word (\w+)", text)
+    return match[1] if match else "nothing"
 
 
 def _calls(turn: Turn) -> list[ToolCall]:

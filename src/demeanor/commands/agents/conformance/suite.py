@@ -101,31 +101,31 @@ def check(
         )
     starting = start_seconds(agent) if timeout == DEFAULT_TIMEOUT else 0.0
     evals = [
-        _longer(one, timeout / DEFAULT_TIMEOUT, starting) for one in discover([str(_HERE / "eval_conformance.py")])
+        _longer(eval_, timeout / DEFAULT_TIMEOUT, starting) for eval_ in discover([str(_HERE / "eval_conformance.py")])
     ]
-    meanings = {Ability(one.name): one.description for one in evals} | _DERIVED
-    wanted = set(only or Ability)
+    meanings = {Ability(eval_.name): eval_.description for eval_ in evals} | _DERIVED
+    abilities = set(only or Ability)
     cannot = _cannot(agent)
-    able = [one for one in evals if Ability(one.name) in wanted - cannot.keys()]
-    able.sort(key=lambda one: Ability(one.name) not in _MUST_BE_VOID)  # the longest first: they mostly wait
-    found = {
+    able = [eval_ for eval_ in evals if Ability(eval_.name) in abilities - cannot.keys()]
+    able.sort(key=lambda eval_: Ability(eval_.name) not in _MUST_BE_VOID)  # the longest first: they mostly wait
+    answers = {
         ability: AbilityResult(ability=ability, state="declared", meaning=meanings[ability], detail=why)
         for ability, why in cannot.items()
-        if ability in wanted
+        if ability in abilities
     }
     with tempfile.TemporaryDirectory(prefix=temp_prefix()) as scratch:
         run = _SuiteRun(catalog=catalog, subject=f"{agent_name}:{MODEL}", folder=Path(scratch), log=log)
         records = run.record(able)
         records |= run.repeat(_with_more_time(able, records))
-        for one in able:
-            ability = Ability(one.name)
-            own = [record for record in records.values() if record.eval == one.name]
-            found[ability] = _judge(ability, own, meanings[ability], run.store.info().seed)
-        if Ability.REPLAY in wanted - cannot.keys():
-            found[Ability.REPLAY] = run.replay([one for one in able if Ability(one.name) in _REPLAYED], records)
-        if Ability.QUIET in wanted - cannot.keys():
-            found[Ability.QUIET] = _quiet(run.network, list(found.values()))
-    return tuple(found[ability] for ability in Ability if ability in found)
+        for eval_ in able:
+            ability = Ability(eval_.name)
+            own = [record for record in records.values() if record.eval == eval_.name]
+            answers[ability] = _judge(ability, own, meanings[ability], run.store.info().seed)
+        if Ability.REPLAY in abilities - cannot.keys():
+            answers[Ability.REPLAY] = run.replay([eval_ for eval_ in able if Ability(eval_.name) in _REPLAYED], records)
+        if Ability.QUIET in abilities - cannot.keys():
+            answers[Ability.QUIET] = _quiet(run.network, list(answers.values()))
+    return tuple(answers[ability] for ability in Ability if ability in answers)
 
 
 def _cannot(agent: Agent) -> dict[Ability, str]:
@@ -144,16 +144,18 @@ def _with_more_time(evals: Sequence[Eval], records: Mapping[str, Record]) -> lis
     Their limit is short, since the agent uses all of it; on a busy machine an agent may need longer to start.
     """
     unasked = {record.eval for record in records.values() if record.prompt_hash is None}
-    return [_longer(one, _MORE_TIME) for one in evals if Ability(one.name) in _MUST_BE_VOID and one.name in unasked]
+    return [
+        _longer(eval_, _MORE_TIME) for eval_ in evals if Ability(eval_.name) in _MUST_BE_VOID and eval_.name in unasked
+    ]
 
 
-def _longer(one: Eval, factor: float, starting: float = 0.0) -> Eval:
+def _longer(eval_: Eval, factor: float, starting: float = 0.0) -> Eval:
     """The eval with a time limit that is `factor` times as long, and longer by the time of starting for each prompt.
 
     If the provider hangs, the agent uses all of its time, so that limit stays short.
     """
-    extra = 0.0 if one.name == Ability.HANG else starting * len(one.scenario.prompts)
-    return replace(one, scenario=replace(one.scenario, timeout=(one.scenario.timeout or 0) * factor + extra))
+    extra = 0.0 if eval_.name == Ability.HANG else starting * len(eval_.scenario.prompts)
+    return replace(eval_, scenario=replace(eval_.scenario, timeout=(eval_.scenario.timeout or 0) * factor + extra))
 
 
 def _judge(ability: Ability, records: Sequence[Record], meaning: str, seed: int) -> AbilityResult:
@@ -195,24 +197,24 @@ def _problem(ability: Ability, record: Record) -> str | None:
 
 def _left_behind(records: Sequence[Record], seed: int) -> list[str]:
     """Return the processes of these trials that still run; other suites may run at the same time."""
-    found, own = [], {f"{SLEEP}.{trial_seed(seed, record.trial)}".encode() for record in records}
+    left, own = [], {f"{SLEEP}.{trial_seed(seed, record.trial)}".encode() for record in records}
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = place.read_bytes().split(b"\0")
         except OSError:  # the process has ended
             continue
         if own & {*words}:
-            found.append(f"process {place.parent.name}")
-    return found
+            left.append(f"process {place.parent.name}")
+    return left
 
 
-def _quiet(network: str, found: Sequence[AbilityResult]) -> AbilityResult:
+def _quiet(network: str, answers: Sequence[AbilityResult]) -> AbilityResult:
     """Judge the network ability: the other abilities show it if only the gateway could be reached."""
     meaning = _DERIVED[Ability.QUIET]
     if network != "gateway":
         why = "the sandbox shares the host's network, so this can't be tested; use --sandbox bubblewrap"
         return AbilityResult(ability=Ability.QUIET, state="unknown", meaning=meaning, detail=why)
-    if any(one.state == "shown" for one in found):
+    if any(answer.state == "shown" for answer in answers):
         return AbilityResult(ability=Ability.QUIET, state="shown", meaning=meaning)
     return AbilityResult(
         ability=Ability.QUIET, state="failed", meaning=meaning, detail="nothing worked without a network"
@@ -241,7 +243,9 @@ class _SuiteRun:
     def replay(self, evals: Sequence[Eval], before: Mapping[str, Record]) -> AbilityResult:
         """Run evals again from their cassettes, and compare the results."""
         catalog = replace(self.catalog, replaying=True, made=dict(self.catalog.made))
-        evals = [one for one in evals if all(_passed(record) for record in before.values() if record.eval == one.name)]
+        evals = [
+            eval_ for eval_ in evals if all(_passed(record) for record in before.values() if record.eval == eval_.name)
+        ]
         store, after = self._run(catalog, evals, replay=str(self.folder / "cassettes"))
         problem = next(self._differences(store, before, after), "" if after else "no trial could be replayed")
         return AbilityResult(
@@ -273,7 +277,7 @@ class _SuiteRun:
         if result.interrupted:
             raise KeyboardInterrupt
         self.network = run.context.sandbox.facts.get("network", "host")
-        return run.folder, {one.trial: one for one in result.records if one.final}
+        return run.folder, {record.trial: record for record in result.records if record.final}
 
     def _watch(self, news: Progress) -> None:
         if isinstance(news, AttemptJudged):

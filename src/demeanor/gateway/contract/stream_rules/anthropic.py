@@ -20,22 +20,22 @@ def problems(events: Events, broke: bool) -> Iterator[str]:
     yield from (Note(f"the event {kind} is unknown") for kind in unknown)
     if any(event["name"] != event["data"].get("type") for event in events):
         yield "an event's name is not its type"
-    known = [data for data in data_of(events) if data.get("type") in _EVENTS]
-    kinds = [data["type"] for data in known]
+    known_events = [data for data in data_of(events) if data.get("type") in _EVENTS]
+    kinds = [data["type"] for data in known_events]
     if "message_stop" in kinds[:-1]:
         yield Note("an event comes after message_stop")
-        known = known[: kinds.index("message_stop") + 1]
-        kinds = kinds[: len(known)]
+        known_events = known_events[: kinds.index("message_stop") + 1]
+        kinds = kinds[: len(known_events)]
     if kinds[:1] != ["message_start"]:
         yield "the first event is not message_start"
     if broke and "message_stop" in kinds:
         yield LOOKS_COMPLETE
     if not broke and kinds[-2:] != ["message_delta", "message_stop"]:
-        whole = kinds[-1:] == ["message_stop"] and as_dict(known[0].get("message")).get("stop_reason")
+        whole = kinds[-1:] == ["message_stop"] and as_dict(known_events[0].get("message")).get("stop_reason")
         problem = "the last events are not message_delta and message_stop"
         yield Note("message_start contains the whole message") if whole else problem
-    yield from _blocks(known, broke)
-    for data in known:
+    yield from _blocks(known_events, broke)
+    for data in known_events:
         if data["type"] == "message_delta" and "output_tokens" not in as_dict(data.get("usage")):
             yield "message_delta does not report output_tokens"
 

@@ -39,21 +39,21 @@ def problems(events: Events, broke: bool) -> Iterator[str]:
 
 
 def _calls(choices: Events) -> Iterator[str]:
-    known: dict[int, dict[str, Any]] = {}
+    calls_by_index: dict[int, dict[str, Any]] = {}
     for call in (call for choice in choices for call in as_dicts(as_dict(choice.get("delta")).get("tool_calls"))):
         index, function = call.get("index"), as_dict(call.get("function")) or as_dict(call.get("custom"))
         if not isinstance(index, int):
             yield "a fragment of a tool call has no index"
             continue
-        found = {"id": call.get("id") or None, "name": function.get("name") or None}
-        before = known.setdefault(index, found)
-        if before is found and not all(found.values()):
+        fields = {"id": call.get("id") or None, "name": function.get("name") or None}
+        before = calls_by_index.setdefault(index, fields)
+        if before is fields and not all(fields.values()):
             yield Note(f"tool call {index} starts without its id or name")
-        elif before is not found and found["id"]:
-            same = found["id"] == before["id"] or before["id"] is None
+        elif before is not fields and fields["id"]:
+            same = fields["id"] == before["id"] or before["id"] is None
             yield Note(f"tool call {index} gets its id twice") if same else f"tool call {index} gets another id"
-        known[index] = {key: before[key] or found[key] for key in found}
-    for index, call in known.items():
+        calls_by_index[index] = {key: before[key] or fields[key] for key in fields}
+    for index, call in calls_by_index.items():
         yield from (f"tool call {index} has no {key}" for key, value in call.items() if not value)
 
 

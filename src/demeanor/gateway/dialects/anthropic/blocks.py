@@ -200,8 +200,8 @@ def _write_media(part: Image | Document, extra: Json) -> Json:
     return block
 
 
-def _extra(data: Json, known: frozenset[str]) -> Extra:
-    return unknown_fields(NAME, data, known)
+def _extra(data: Json, names: frozenset[str]) -> Extra:
+    return unknown_fields(NAME, data, names)
 
 
 def _cache(data: Json) -> Cache | None:

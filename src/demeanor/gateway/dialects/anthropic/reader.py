@@ -145,10 +145,10 @@ class AnthropicReader(EventReader):
 
 
 def _index(data: Json) -> int:
-    found = maybe_count(data, "index")
-    if found is None:
+    index = maybe_count(data, "index")
+    if index is None:
         raise Malformed("index: expected a whole number, found null")
-    return found
+    return index
 
 
 def _opened(part: Part) -> Part:

@@ -141,8 +141,8 @@ def _write_settings(request: Request, top: Json, *, may_think: bool) -> None:
     if (_read_choice(top), _read_parallel(top)) != (request.tool_choice, request.parallel_tools) and top.get("tools"):
         top["tool_choice"] = _write_choice(request.tool_choice, parallel=request.parallel_tools)
     if _read_schema(top) != request.json_schema and request.json_schema:
-        wanted = {"type": "json_schema", "schema": request.json_schema}
-        top["output_config"] = {**maybe_object(top, "output_config"), "format": wanted}
+        format_ = {"type": "json_schema", "schema": request.json_schema}
+        top["output_config"] = {**maybe_object(top, "output_config"), "format": format_}
     if request.stream or "stream" in top:
         top["stream"] = request.stream
 
@@ -224,5 +224,5 @@ def _write_reasoning(reasoning: Reasoning, top: Json) -> None:
 
 
 def _read_schema(top: Json) -> Any:
-    wanted = maybe_object(top, "output_config").get("format") or top.get("output_format")
-    return maybe_object(wanted, "schema") if isinstance(wanted, dict) else None
+    format_ = maybe_object(top, "output_config").get("format") or top.get("output_format")
+    return maybe_object(format_, "schema") if isinstance(format_, dict) else None

@@ -21,14 +21,14 @@ _PATH = re.compile(
 
 def route(method: str, path: str, query: Mapping[str, str]) -> Route | None:
     """The route for a path."""
-    found = _PATH.fullmatch(path.rstrip("/"))
-    if method != "POST" or not found:
+    match = _PATH.fullmatch(path.rstrip("/"))
+    if method != "POST" or not match:
         return common_route(method, path)
-    stream = found["verb"] == "streamGenerateContent"
+    stream = match["verb"] == "streamGenerateContent"
     return Route(
-        operation="count_tokens" if found["verb"] == "countTokens" else "generate",
+        operation="count_tokens" if match["verb"] == "countTokens" else "generate",
         stream=stream,
-        model=found["model"],
+        model=match["model"],
         framing="array" if stream and query.get("alt") != "sse" else "sse",
     )
 

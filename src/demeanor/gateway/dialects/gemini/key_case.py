@@ -40,4 +40,4 @@ def restore_case(data: Json, extra: Mapping[str, Json]) -> Json:
 
 
 def _camel_key(key: str) -> str:
-    return _UNDERSCORE.sub(lambda found: found[1].upper(), key)
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), key)

@@ -44,9 +44,9 @@ def read_part(data: Json) -> Part:
     """Read one part. Calls without an id, and results, get their ids later, from the whole conversation."""
     if not _has_snake_case(data):
         return _read_part(data)
-    found = _read_part(to_camel_case(data))
+    part = _read_part(to_camel_case(data))
     unknown = original_case(data, *(value for key, value in data.items() if key in _NESTED))
-    return replace(found, extra={**found.extra, **unknown})
+    return replace(part, extra={**part.extra, **unknown})
 
 
 def _has_snake_case(data: Json) -> bool:
@@ -167,9 +167,9 @@ def _read_result(data: Json) -> ToolResult:
         if response:
             unknown["response"] = response
     for piece in maybe_list(function, "parts"):
-        found = read_part(require_object(piece, "functionResponse.parts"))
-        if isinstance(found, Image | Document):
-            parts.append(found)
+        part = read_part(require_object(piece, "functionResponse.parts"))
+        if isinstance(part, Image | Document):
+            parts.append(part)
     if unknown:
         extra["functionResponse"] = unknown
     if extra:
@@ -228,8 +228,8 @@ def _write_thinking(thinking: Thinking, extra: Json) -> list[Json]:
     return [output] if token or output["text"] or extra else []
 
 
-def _extra(data: Json, known: frozenset[str]) -> Extra:
-    return unknown_fields(NAME, data, known)
+def _extra(data: Json, names: frozenset[str]) -> Extra:
+    return unknown_fields(NAME, data, names)
 
 
 def wrap_signature(token: str) -> str:

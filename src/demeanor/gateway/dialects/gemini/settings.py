@@ -79,9 +79,9 @@ def _write_reasoning(reasoning: Reasoning) -> Json:
 
 
 def _read_choice(top: Json) -> str | None:
-    wanted = to_camel_case(maybe_object(to_camel_case(maybe_object(top, "toolConfig")), "functionCallingConfig"))
-    allowed = strings(wanted.get("allowedFunctionNames"), "allowedFunctionNames")
-    mode = maybe_string(wanted, "mode")
+    choice = to_camel_case(maybe_object(to_camel_case(maybe_object(top, "toolConfig")), "functionCallingConfig"))
+    allowed = strings(choice.get("allowedFunctionNames"), "allowedFunctionNames")
+    mode = maybe_string(choice, "mode")
     return allowed[0] if mode == "ANY" and len(allowed) == 1 else _CHOICES.get(mode or "")
 
 

@@ -31,15 +31,15 @@ _DECLARATION = frozenset({"name", "description", _JSON_SCHEMA})
 
 def read_tools(top: Json) -> tuple[Tool, ...]:
     """Read all tools of a request."""
-    found: list[Tool] = []
+    tools: list[Tool] = []
     for group, entry in enumerate(maybe_list(top, "tools")):
         data = require_object(entry, f"tools[{group}]")
         key = "function_declarations" if "function_declarations" in data else _KEY
-        found += (_in_group(tool, group, key) for tool in read_each(data, key, _read_declaration))
+        tools += (_in_group(tool, group, key) for tool in read_each(data, key, _read_declaration))
         others = extra_fields(data, frozenset({key}))
         if others or not data:
-            found.append(Tool(name=next(iter(others), "tool"), builtin=True, extra={NAME: others, GROUP: group}))
-    return tuple(found)
+            tools.append(Tool(name=next(iter(others), "tool"), builtin=True, extra={NAME: others, GROUP: group}))
+    return tuple(tools)
 
 
 def write_tools(tools: Iterable[Tool]) -> list[Json]:

@@ -147,11 +147,11 @@ class ChatReader(EventReader):
 
     def _read_detail(self, entry: Json) -> Iterator[Delta]:
         kind = maybe_string(entry, "type")
-        known = {key: entry[key] for key in ("type", "format", "index") if key in entry}
+        kept = {key: entry[key] for key in ("type", "format", "index") if key in entry}
         fields = {key: maybe_string(entry, key) for key in ("text", "summary", "data", "signature", "id")}
         if kind == ENCRYPTED and not fields["data"]:
             return
-        opened = Thinking(id=fields["id"], extra={NAME: known})
+        opened = Thinking(id=fields["id"], extra={NAME: kept})
         # encrypted reasoning comes whole, and several thoughts may have the same index
         key = self._state.parts if kind == ENCRYPTED else (kind, str(entry.get("index")))
         index = yield from self._thought(key, opened)
@@ -193,14 +193,14 @@ class ChatReader(EventReader):
             position = next((at for at, call in calls.items() if call_id and call.id == call_id), None)
         if position is None:
             position = len(calls) if call_id or name or not calls else next(reversed(calls))
-        found = calls.get(position)
-        if found is not None and call_id and found.id and call_id != found.id and name:
-            yield from self._open_call(found)
+        call = calls.get(position)
+        if call is not None and call_id and call.id and call_id != call.id and name:
+            yield from self._open_call(call)
             calls[-1 - len(calls)] = calls.pop(position)
-            found = None
-        if found is None:
-            found = calls[position] = _StreamedCall()
-        return found
+            call = None
+        if call is None:
+            call = calls[position] = _StreamedCall()
+        return call
 
     def _open_call(self, call: _StreamedCall, signature: str | None = None) -> Iterator[Delta]:
         if call.index is None:

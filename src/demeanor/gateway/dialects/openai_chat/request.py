@@ -168,13 +168,13 @@ def _read_reasoning(top: Json) -> Reasoning:
 
 
 def _read_schema(top: Json) -> Json | None:
-    wanted = top.get("response_format")
-    kind = maybe_string(wanted, "type") if isinstance(wanted, dict) else None
+    format_ = top.get("response_format")
+    kind = maybe_string(format_, "type") if isinstance(format_, dict) else None
     if kind == "json_object":
         return {}
     if kind != "json_schema":
         return None
-    return maybe_object(maybe_object(require_object(wanted, "response_format"), "json_schema"), "schema")
+    return maybe_object(maybe_object(require_object(format_, "response_format"), "json_schema"), "schema")
 
 
 def _write_schema(schema: Any) -> Json:

@@ -81,8 +81,8 @@ def write_response(response: Response, request: Request) -> WireFormat:
     choice: Json = {"index": 0, "logprobs": None} if NAME not in response.extra else {}
     choice.update(choice_fields)
     calls, refused = bool(response.calls), any(map(is_refusal, response.parts))
-    known = read_stop(choice_fields.get("finish_reason"), calls=calls, refused=refused)
-    if "finish_reason" not in choice_fields or known != response.stop:
+    stop = read_stop(choice_fields.get("finish_reason"), calls=calls, refused=refused)
+    if "finish_reason" not in choice_fields or stop != response.stop:
         choice["finish_reason"] = write_stop(response.stop, calls=calls, refused=refused)
     choice["message"] = _message(response)
     top: Json = {

@@ -128,5 +128,5 @@ def _known(thought: Thinking) -> Json:
 
 
 def _entry(kind: str, index: int, **fields: str | None) -> Json:
-    given = {name: value for name, value in fields.items() if value is not None}
-    return {"type": kind, **given, "format": "unknown", "index": index}
+    texts = {name: value for name, value in fields.items() if value is not None}
+    return {"type": kind, **texts, "format": "unknown", "index": index}

@@ -98,7 +98,7 @@ class ChatWriter:
                 call["extra_content"] = {"google": {"thought_signature": part.signature}}
             return self._chunk({"tool_calls": [call]})
         if isinstance(part, Thinking):
-            self._indexes[opened.index] = sum(isinstance(one, Thinking) for one in self._parts.values()) - 1
+            self._indexes[opened.index] = sum(isinstance(other, Thinking) for other in self._parts.values()) - 1
             whole = PartGrew(
                 index=opened.index,
                 text=part.text,

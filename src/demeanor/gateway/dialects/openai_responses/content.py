@@ -69,8 +69,8 @@ def _read_file(data: Json) -> Document:
     content, url = maybe_string(data, "file_data"), maybe_string(data, "file_url")
     name = maybe_string(data, "filename")
     inline = split_data_url(content)
-    known = {"filename", "file_url", "file_data"} if inline or content is None else {"filename", "file_url"}
-    extra: Extra = {NAME: {key: value for key, value in data.items() if key not in known or not value}}
+    names = {"filename", "file_url", "file_data"} if inline or content is None else {"filename", "file_url"}
+    extra: Extra = {NAME: {key: value for key, value in data.items() if key not in names or not value}}
     if inline:
         return Document(media_type=inline[0], data=inline[1], name=name, url=url, extra=extra)
     return Document(url=url, name=name, extra=extra)
@@ -89,5 +89,5 @@ def _write_file(part: Document, extra: Json, kind: str) -> Json:
     return data
 
 
-def _extra(data: Json, known: str) -> Extra:
-    return {NAME: {key: value for key, value in data.items() if key != known or value is None}}
+def _extra(data: Json, name: str) -> Extra:
+    return {NAME: {key: value for key, value in data.items() if key != name or value is None}}

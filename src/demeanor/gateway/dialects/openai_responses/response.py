@@ -171,10 +171,10 @@ def read_stop(top: Json, parts: Iterable[Part]) -> StopReason:
         return StopReason.ERROR
     if status != "completed":
         return StopReason.UNKNOWN
-    found = tuple(parts)
-    if any(isinstance(part, ToolCall) for part in found):
+    all_parts = tuple(parts)
+    if any(isinstance(part, ToolCall) for part in all_parts):
         return StopReason.TOOL_USE
-    return StopReason.REFUSAL if any(map(is_refusal, found)) else StopReason.END
+    return StopReason.REFUSAL if any(map(is_refusal, all_parts)) else StopReason.END
 
 
 def write_stop(stop: StopReason, parts: Iterable[Part]) -> Json:

@@ -34,11 +34,11 @@ def read_settings(top: Json, request: Request) -> Request:
 
 def write_settings(request: Request, top: Json) -> None:
     """Write the settings of `request` into `top`, where they differ."""
-    wanted = replace(request.sampling, top_k=None, stop=(), seed=None)
-    if read_sampling(top, _SAMPLING) != wanted:
+    sampling = replace(request.sampling, top_k=None, stop=(), seed=None)
+    if read_sampling(top, _SAMPLING) != sampling:
         for key in _SAMPLING.values():
             top.pop(key, None)
-        top.update(write_sampling(wanted, _SAMPLING))
+        top.update(write_sampling(sampling, _SAMPLING))
     if _read_choice(top) != request.tool_choice and request.tool_choice is not None:
         top["tool_choice"] = _write_choice(request.tool_choice)
     if _read_reasoning(top) != request.reasoning:
@@ -63,8 +63,8 @@ def _write_choice(choice: str) -> Any:
 
 
 def _read_reasoning(top: Json) -> Reasoning:
-    wanted = maybe_object(top, "reasoning")
-    return Reasoning(effort=maybe_string(wanted, "effort"), show=True if wanted.get("summary") else None)
+    reasoning = maybe_object(top, "reasoning")
+    return Reasoning(effort=maybe_string(reasoning, "effort"), show=True if reasoning.get("summary") else None)
 
 
 def _write_reasoning(reasoning: Reasoning) -> Json:
@@ -73,10 +73,10 @@ def _write_reasoning(reasoning: Reasoning) -> Json:
 
 
 def _read_schema(top: Json) -> Json | None:
-    wanted = maybe_object(maybe_object(top, "text"), "format")
-    kind = maybe_string(wanted, "type")
+    format_ = maybe_object(maybe_object(top, "text"), "format")
+    kind = maybe_string(format_, "type")
     if kind == "json_schema":
-        return maybe_object(wanted, "schema")
+        return maybe_object(format_, "schema")
     return {} if kind == "json_object" else None
 
 

@@ -104,7 +104,7 @@ def _without_space(text: str, lines: list[str], at: int) -> str:
     """A line with `<<EOF` in place of `<< EOF`, which means the same if one of the lines from `at` ends the
     here-document; `$(( 1 << N ))` is none.
     """
-    return _SPACED.sub(lambda found: found[1] + found[2] if found[4] in islice(lines, at, None) else found[0], text)
+    return _SPACED.sub(lambda match: match[1] + match[2] if match[4] in islice(lines, at, None) else match[0], text)
 
 
 def _logical_line(lines: list[str], at: int) -> tuple[int, str, int]:
@@ -134,9 +134,9 @@ def _instruction(text: str, line: int, where: str) -> Instruction:
     if not re.fullmatch(r"[A-Za-z]+", name):
         raise BadInput(f"not an instruction: {shortened(name, 40)!r}", where=f"{where}:{line}")
     rest, flags = arguments[0] if arguments else "", {}
-    while found := _FLAG.match(rest):
-        flags[found[1]] = found[2] or ""
-        rest = rest[found.end() :]
+    while match := _FLAG.match(rest):
+        flags[match[1]] = match[2] or ""
+        rest = rest[match.end() :]
     return Instruction(line=line, name=name.upper(), value=rest.strip(), flags=flags)
 
 

@@ -185,7 +185,7 @@ class _Builder:
 
     def _document(self, text: str) -> str:
         """A here-document with its variables replaced; quotes are kept."""
-        return _VARIABLE.sub(lambda found: "$" if found[0] == "\\$" else self._word(found[0]), text)
+        return _VARIABLE.sub(lambda match: "$" if match[0] == "\\$" else self._word(match[0]), text)
 
     def _check_source(self, instruction: Instruction, source: str) -> None:
         if _REMOTE.match(source) and instruction.name == "ADD":

@@ -85,9 +85,9 @@ def read_definition(folder: Path, image: str | None, base: ImageSpec | None = No
     """
     dockerfile = folder / "Dockerfile"
     if dockerfile.exists():
-        found = read(dockerfile.read_text("utf-8"), where=str(dockerfile), base=base)
-        _check_name(found.base, where=f"{dockerfile}:{found.base_line}", key="FROM")
-        return found
+        spec = read(dockerfile.read_text("utf-8"), where=str(dockerfile), base=base)
+        _check_name(spec.base, where=f"{dockerfile}:{spec.base_line}", key="FROM")
+        return spec
     if image is None:
         raise BadInput("there is no Dockerfile", where=folder, remedy="add a Dockerfile, or name a docker_image")
     _check_name(image, where=str(folder.parent / "task.toml"), key="docker_image")

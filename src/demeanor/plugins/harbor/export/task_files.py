@@ -127,7 +127,7 @@ def exported_task(
     empty = [path for path, entry in entries.items() if entry.kind == "folder"]
     copied = "COPY app/ /app/\n" if len(entries) > len(empty) else ""
     copied += f"RUN mkdir -p {' '.join(shlex.quote(f'/app/{path}') for path in empty)}\n" if empty else ""
-    found = {
+    task_files = {
         "task.toml": _text(_toml(eval_, before, org)),
         "instruction.md": _text(eval_.scenario.prompts[0].rstrip("\n") + "\n"),
         "environment/Dockerfile": _text(f"FROM {image}\nWORKDIR /app\n{copied}"),
@@ -136,12 +136,12 @@ def exported_task(
         "tests/verify.py": _text((files("demeanor.plugins.harbor.export") / "verifier.py").read_text("utf-8")),
         "tests/checks.json": _text(_checks(exportable(eval_), entries)),
     }
-    return found if solution is None else found | _solution(solution)
+    return task_files if solution is None else task_files | _solution(solution)
 
 
-def write_task(found: Mapping[str, TaskFile], folder: Path) -> None:
+def write_task(files: Mapping[str, TaskFile], folder: Path) -> None:
     """Write the files of a task to a new folder."""
-    for path, file in found.items():
+    for path, file in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if file.link is not None:
@@ -187,14 +187,14 @@ def _toml(eval_: Eval, before: Tree, org: str) -> str:
 
 def _checks(checks: Sequence[Check], before: Mapping[str, Entry]) -> str:
     """checks.json: the checks and the starting state, for the verifier."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for check in checks:
-        name, used = _name(check), {one["key"] for one in found}
+        name, used = _name(check), {item["key"] for item in rows}
         keys = (name if number == 1 else f"{name} ({number})" for number in itertools.count(1))
         key = next(key for key in keys if key not in used and key != "reward")
-        found.append({"check": _CHECK_NAMES[type(check)], "key": key, **_fields(check)})
+        rows.append({"check": _CHECK_NAMES[type(check)], "key": key, **_fields(check)})
     start = {path: [entry.kind, entry.target or entry.sha256] for path, entry in before.items()}
-    return json.dumps({"checks": found, "before": start}, indent=1) + "\n"
+    return json.dumps({"checks": rows, "before": start}, indent=1) + "\n"
 
 
 def _fields(check: Check) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def search_answers(task: HarborTask) -> AnswerSearch:
     for repository in _repositories(shipped):
         shown = _shown(repository, task)
         try:
-            leaked += [f"{shown}: {one}" for one in _in_repository(repository, solutions, public, task)]
+            leaked += [f"{shown}: {place}" for place in _in_repository(repository, solutions, public, task)]
         except GitError as error:
             unreadable.append(
                 f"{shown}: its history can't be read, so it may contain the answer: {error}; repair the repository, or "
@@ -70,11 +70,13 @@ def _copies(solution: Path, answer: str, start: Mapping[Path, str], task: Harbor
     return [path for path in paths if not (unchanged and path in named)]
 
 
-def _in_repository(repository: Path, solutions: Mapping[Path, str], known: set[str], task: HarborTask) -> Iterator[str]:
+def _in_repository(
+    repository: Path, solutions: Mapping[Path, str], public: set[str], task: HarborTask
+) -> Iterator[str]:
     if repository.is_file():
         with tempfile.TemporaryDirectory(prefix=temp_prefix()) as folder:
             git(Path(folder), "clone", "--quiet", "--mirror", str(repository.resolve()), "unpacked")
-            yield from _in_repository(Path(folder) / "unpacked", solutions, known, task)
+            yield from _in_repository(Path(folder) / "unpacked", solutions, public, task)
         return
     objects = _objects(repository)
     past = set(_git(repository, "rev-list", "HEAD").split())
@@ -87,8 +89,8 @@ def _in_repository(repository: Path, solutions: Mapping[Path, str], known: set[s
         )
     blobs = [name for name, kind in objects.items() if kind == "blob"]
     if not _has_working_tree(repository):
-        known = known | _lines_of_head(repository, blobs)
-    telling = {path: _telling(text, known) for path, text in solutions.items()}
+        public = public | _lines_of_head(repository, blobs)
+    telling = {path: _telling(text, public) for path, text in solutions.items()}
     for path, name in _holding(repository, blobs, telling).items():
         yield f"the object {name[:10]} contains what {_shown(path, task)} writes; remove it from the history"
 
@@ -121,10 +123,10 @@ def _git(repository: Path, *arguments: str) -> str:
     return git(repository, f"--git-dir={repository.resolve()}", *arguments, trusted=False)
 
 
-def _telling(text: str, known: set[str]) -> set[str]:
+def _telling(text: str, public: set[str]) -> set[str]:
     """The lines that only the answer has; in a patch they begin with «+»."""
     lines = {line.removeprefix("+").strip() for line in text.splitlines()}
-    return {line for line in lines if len(line) >= _MIN_LENGTH and not line.startswith("#")} - known
+    return {line for line in lines if len(line) >= _MIN_LENGTH and not line.startswith("#")} - public
 
 
 def _has_working_tree(repository: Path) -> bool:

@@ -62,16 +62,16 @@ def _listed(manifest: Path, tasks: Mapping[Path, Eval]) -> Iterator[Eval]:
     listed = [_pinned(entry) for entry in table.tables("tasks")]
     table.finish()
     here = {harbor_task(task).name: (folder, task) for folder, task in tasks.items()}
-    for index, (wanted, digest) in enumerate(listed):
-        if wanted not in here:
-            remedy = did_you_mean(wanted, here, f"download it: `harbor download {wanted}`")
-            table.fail(f"tasks[{index}].name", f"the task {wanted!r} is missing", remedy)
-        _, digest_here = here[wanted]
+    for index, (task_name, digest) in enumerate(listed):
+        if task_name not in here:
+            remedy = did_you_mean(task_name, here, f"download it: `harbor download {task_name}`")
+            table.fail(f"tasks[{index}].name", f"the task {task_name!r} is missing", remedy)
+        _, digest_here = here[task_name]
         _check_digest(table, index, harbor_task(digest_here), digest)
         yield _tagged(digest_here, name, version)
-    for wanted, (folder, _) in here.items():
-        if wanted not in {name for name, _ in listed}:
-            problem = f"the task {wanted!r} is not listed in {DATASET}"
+    for task_name, (folder, _) in here.items():
+        if task_name not in {name for name, _ in listed}:
+            problem = f"the task {task_name!r} is not listed in {DATASET}"
             raise BadInput(problem, where=folder, remedy=f"`harbor dataset add {folder.name}`, or move it elsewhere")
 
 

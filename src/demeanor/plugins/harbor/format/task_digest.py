@@ -61,10 +61,10 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield name, folder / name
     for name in _FOLDERS:
         for parent, folders, files in os.walk(folder / name):
-            folders[:] = [one for one in folders if one != "__pycache__"]
-            for one in files:
-                file = Path(parent) / one
-                if file.is_file() and not one.endswith(_LITTER) and one != ".DS_Store":
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for file_name in files:
+                file = Path(parent) / file_name
+                if file.is_file() and not file_name.endswith(_LITTER) and file_name != ".DS_Store":
                     yield file.relative_to(folder).as_posix(), file
 
 

@@ -85,13 +85,13 @@ def _task(
     strategy = table.choice("multi_step_reward_strategy", ("mean", "final"))
     check_artifacts(table)
     table.maybe_text("source")
-    written = [read_step(one) for one in table.tables("steps")]
+    written = [read_step(step_table) for step_table in table.tables("steps")]
     table.finish()
     _unique(written, table)
     machine = agent_machine(folder, environment)
     steps = tuple(
-        resolve_step(one, folder, machine=machine, agent_timeout=agent_timeout, verifier=verifier)
-        for one in written or [StepTable(name="")]
+        resolve_step(step_table, folder, machine=machine, agent_timeout=agent_timeout, verifier=verifier)
+        for step_table in written or [StepTable(name="")]
     )
     needs = [environment.needs_env, verifier.needs_env, *(step.verifier.needs_env for step in written)]
     task = HarborTask(

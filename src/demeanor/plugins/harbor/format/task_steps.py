@@ -62,11 +62,16 @@ def _machine(folder: Path, table: EnvironmentTable) -> TaskEnvironment:
     )
 
 
-def _verifier_machine(one: StepTable, folder: Path, machine: TaskEnvironment, task: VerifierTable) -> TaskEnvironment:
+def _verifier_machine(
+    own_step: StepTable, folder: Path, machine: TaskEnvironment, task: VerifierTable
+) -> TaskEnvironment:
     """The environment of a separate verifier: settings of the nearest table, image of the nearest definition."""
-    table = one.verifier.environment or task.environment
+    table = own_step.verifier.environment or task.environment
     settings = _machine(machine.folder, table) if table else machine
-    for inner, tests in ((one.verifier.environment, _tests_of(one, folder)), (task.environment, folder / "tests")):
+    for inner, tests in (
+        (own_step.verifier.environment, _tests_of(own_step, folder)),
+        (task.environment, folder / "tests"),
+    ):
         step = replace(
             settings,
             folder=tests,

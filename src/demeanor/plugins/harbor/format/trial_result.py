@@ -114,9 +114,9 @@ def read_outcome(data: Mapping[str, Any]) -> HarborOutcome:
     return HarborOutcome(
         rewards=rewards,
         step_rewards={
-            name: found
+            name: numbers
             for name, step in steps
-            if (found := numbers_in(as_dict(step.get("verifier_result")).get("rewards"))) is not None
+            if (numbers := numbers_in(as_dict(step.get("verifier_result")).get("rewards"))) is not None
         },
         agent_error=next((exception for exception in exceptions if exception.caused_by_agent), None),
         failure=_failure(rewards, steps, exceptions, started=started),

@@ -242,12 +242,12 @@ class ImageCache:
                 self._image_file(image.name, self.folder / "images").unlink(missing_ok=True)
         return before - size
 
-    def _remove_roots(self, wanted: int, keep: set[str]) -> int:
-        """Remove roots of at least `wanted` bytes, as far as possible; returns how many bytes were removed. A root that
+    def _remove_roots(self, enough: int, keep: set[str]) -> int:
+        """Remove roots of at least `enough` bytes, as far as possible; returns how many bytes were removed. A root that
         shares its files with another one in the cache goes after that: the disk would have them all the same.
         """
         removed, kept = 0, self.roots()
-        while removed < wanted:
+        while removed < enough:
             needed = {root.parent for root in kept} | keep
             root = next(
                 (candidate for candidate in kept if candidate.key not in needed and self._remove_root(candidate.key)),
@@ -334,12 +334,12 @@ def _read_json(file: Path) -> dict[str, Any] | None:
     return None
 
 
-def _image(found: Mapping[str, Any]) -> CachedImage:
-    own = found["settings"]
+def _image(record: Mapping[str, Any]) -> CachedImage:
+    own = record["settings"]
     settings = ImageSettings(
         env=own["env"],
         workdir=own["workdir"],
         user=own["user"],
         entrypoint=tuple(own["entrypoint"]),
     )
-    return CachedImage(name=found["name"], digest=found["digest"], key=found["key"], settings=settings)
+    return CachedImage(name=record["name"], digest=record["digest"], key=record["key"], settings=settings)

@@ -50,7 +50,7 @@ def _complaints(check: RewardCheck, captures: Sequence[Capture], who: str, *, mu
     if any(reward != rewards[0] for reward in rewards):
         shown = "\n".join(_shown(reward) for reward in rewards)
         yield Complaint(fault=SelfTestFault.UNSTABLE, detail=f"{who} gets different rewards:\n{shown}")
-    wrong = next((one for one, answer in zip(captures, answers, strict=True) if answer is not must), None)
+    wrong = next((capture for capture, answer in zip(captures, answers, strict=True) if answer is not must), None)
     if wrong is not None and must:
         detail = f"the solution gets {_shown(wrong.rewards or {})}, but {check.key} must be at least {check.at_least:g}"
         yield Complaint(fault=SelfTestFault.IMPOSSIBLE, detail=f"{detail}{_printed(wrong)}")

@@ -36,8 +36,8 @@ def manage_images(words: Sequence[str], *, as_json: bool, max_bytes: int) -> Exi
         case ["prune"]:
             print(f"removed {_megabytes(cache.prune(max_bytes))} from {cache.folder}")
         case [action, *rest]:
-            found = " ".join(rest) or "nothing"
-            problem = f"images {action}: expected {_WORDS[action]}, found {found}" if action in _WORDS else ""
+            arguments = " ".join(rest) or "nothing"
+            problem = f"images {action}: expected {_WORDS[action]}, found {arguments}" if action in _WORDS else ""
             raise UsageError(
                 f"{problem or f'unknown action: {action}'}\n"
                 "  → demeanor harbor images list | pull NAME | import PATH NAME | prune [--max-gb N]"
@@ -50,7 +50,7 @@ def _list(cache: ImageCache, *, as_json: bool) -> None:
     images = [image for image in cache.images() if image.key in roots]
     builds = [root for key, root in roots.items() if key not in {image.key for image in images}]
     if as_json:
-        rows = [{"name": one.name, "digest": one.digest, "bytes": roots[one.key].size} for one in images]
+        rows = [{"name": image.name, "digest": image.digest, "bytes": roots[image.key].size} for image in images]
         built = [{"origin": root.origin, "bytes": root.size} for root in builds]
         document = {"folder": str(cache.folder), "bytes": cache.size(), "images": rows, "builds": built}
         print(json.dumps(document, indent=2))

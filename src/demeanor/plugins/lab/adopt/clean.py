@@ -34,9 +34,9 @@ def cleaned(session: PastSession, redactor: Redactor) -> PastSession:
     return replace(kept, rounds=tuple(_round(round_, plain) for round_ in kept.rounds))
 
 
-def _round(one: Round, plain: Callable[[str], str]) -> Round:
-    events = tuple(_event(event, plain) for event in one.events)
-    return replace(one, prompt=plain(one.prompt), events=events)
+def _round(round_: Round, plain: Callable[[str], str]) -> Round:
+    events = tuple(_event(event, plain) for event in round_.events)
+    return replace(round_, prompt=plain(round_.prompt), events=events)
 
 
 def _event(event: Event, plain: Callable[[str], str]) -> Event:

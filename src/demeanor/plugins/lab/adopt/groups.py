@@ -60,14 +60,14 @@ class _Read:
 def group_sessions(folder: Path, *, redactor: Redactor, evals: Path) -> GroupedSessions:
     """Read all sessions below a folder and group them; the evals are for the folder `evals`. Raises BadInput if there
     is none."""
-    found, skipped = _read_all(folder, redactor, evals)
-    if not found:
+    readable, skipped = _read_all(folder, redactor, evals)
+    if not readable:
         reason = f"; {skipped[0]}" if skipped else ""
         raise BadInput(
             f"there is no session in it{reason}", where=folder, remedy="see where agents keep them: demeanor help adopt"
         )
     by_title: dict[str, list[_Read]] = {}
-    for read in found:
+    for read in readable:
         by_title.setdefault(_title(read.adopted), []).append(read)
     taken = {path.name: _first_line(path) for path in evals.iterdir()} if evals.is_dir() else {}
     groups = [
@@ -102,10 +102,10 @@ def _title(adopted: Adopted) -> str:
     return str(adopted.facts[0].kind) if adopted.facts else _NOTHING
 
 
-def _example(found: Sequence[_Read]) -> Adopted:
+def _example(group: Sequence[_Read]) -> Adopted:
     """The session about which least is unknown; of these, the shortest."""
     return min(
-        (adopted.adopted for adopted in found),
+        (adopted.adopted for adopted in group),
         key=lambda adopted: (len(adopted.gaps), len(adopted.situation.events), adopted.text),
     )
 

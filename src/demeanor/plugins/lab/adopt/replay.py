@@ -74,13 +74,13 @@ class Replay:
         """The files that the current round changed, as they are now."""
         return {path: self._get(path) for path in sorted(self._changed) if self._get(path) != self.start.get(path)}
 
-    def play(self, one: Round) -> None:
+    def play(self, round_: Round) -> None:
         """Replay a round; it becomes the current one."""
         self.start = {path: self._get(path) for path in self.start}
         self._changed, self.steps, self.gaps = set(), [], {}
-        for event in one.events:
+        for event in round_.events:
             if isinstance(event, Called):
-                for seen in one.seen:
+                for seen in round_.seen:
                     if seen.call == event.id and (path := relative(seen.path, self._folder)):
                         self._see(path, None if seen.text is None else seen.text.encode("utf-8", "surrogatepass"))
                 self._call(event)
@@ -133,15 +133,15 @@ class Replay:
         own = self._below(path) if content is None else [path]
         if not own:
             self.gaps[f"{path} was deleted, and its content is not known{self._elsewhere}"] = None
-        for one in own:
-            self.touch(one)
+        for own_path in own:
+            self.touch(own_path)
             if content is MISMATCH:
-                self._forget(one)
+                self._forget(own_path)
                 continue
-            if content is UNKNOWN and self.start[one] is not UNKNOWN:
-                self.gaps[f"{one}: what the agent made of it is not known"] = None
-            self._now[one] = content
-            self._changed.add(one)
+            if content is UNKNOWN and self.start[own_path] is not UNKNOWN:
+                self.gaps[f"{own_path}: what the agent made of it is not known"] = None
+            self._now[own_path] = content
+            self._changed.add(own_path)
 
     def _forget(self, path: str) -> None:
         """The file had another content than the commit: it had changes that are not known."""
@@ -154,8 +154,8 @@ class Replay:
 
     def _below(self, path: str) -> list[str]:
         """The known files that a path stands for: itself, or the files in the folder."""
-        paths = {one for one in (*self._paths, *self._now) if one == path or one.startswith(f"{path}/")}
-        return sorted(one for one in paths if self._now.get(one, UNKNOWN) is not None)
+        paths = {other for other in (*self._paths, *self._now) if other == path or other.startswith(f"{path}/")}
+        return sorted(file for file in paths if self._now.get(file, UNKNOWN) is not None)
 
 
 def _command(facts: CallFacts) -> str:

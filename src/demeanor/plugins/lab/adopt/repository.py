@@ -40,8 +40,8 @@ class CommitFiles:
 
     def read(self, paths: Iterable[str]) -> dict[str, bytes]:
         """The contents of some files; paths without a file are left out."""
-        known = self.paths()
-        tracked = [path for path in dict.fromkeys(paths) if path in known]
+        tracked_paths = self.paths()
+        tracked = [path for path in dict.fromkeys(paths) if path in tracked_paths]
         changed = {path: content for path in tracked if (content := self.changed.get(path)) is not None}
         rest = [path for path in tracked if path not in changed]
         names = {self.blobs[path]: path for path in rest}

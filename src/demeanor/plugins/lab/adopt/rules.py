@@ -55,10 +55,10 @@ class Fact:
 
 def facts_of(situation: Situation) -> tuple[Fact, ...]:
     """The facts, the most telling first."""
-    found: list[Fact] = []
+    all_facts: list[Fact] = []
     for facts in (_deleted, _unread, _nothing, _failed, _unchecked, _changed, _created, _ran):
-        found += list(facts(situation))[:_MOST_PER_KIND]
-    return tuple(found)
+        all_facts += list(facts(situation))[:_MOST_PER_KIND]
+    return tuple(all_facts)
 
 
 def _deleted(situation: Situation) -> Iterator[Fact]:

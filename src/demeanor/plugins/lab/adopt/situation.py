@@ -126,7 +126,7 @@ def _joined(rounds: Iterable[Round]) -> Round:
     return Round(prompt="\n".join(prompts), events=tuple(events), seen=tuple(seen), interrupted=stopped)
 
 
-def _from_trees(session: PastSession, one: Round, before: Tree, after: Tree, *, whole: bool) -> Situation:
+def _from_trees(session: PastSession, round_: Round, before: Tree, after: Tree, *, whole: bool) -> Situation:
     """The situation of a stored trial, whose files are known exactly."""
     entries = {path: entry for path, entry in before.visible().items() if entry.kind == "file"}
     files = {path: content for path, entry in entries.items() if (content := entry.read()) is not None}
@@ -144,18 +144,18 @@ def _from_trees(session: PastSession, one: Round, before: Tree, after: Tree, *, 
         elif change.after is not None or change.path in files:
             changed[change.path] = content
     replay = Replay(session.folder, files.get, set(files))
-    replay.play(one)
+    replay.play(round_)
     return Situation(
         session=session,
         prompts=(),
         messages=(),
-        events=one.events,
+        events=round_.events,
         steps=tuple(replay.steps),
         files=files,
         after=changed,
         origin="the starting files of the trial",
         gaps=tuple(gaps),
-        interrupted=one.interrupted,
+        interrupted=round_.interrupted,
     )
 
 

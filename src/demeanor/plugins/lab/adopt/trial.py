@@ -67,12 +67,12 @@ def _events(capture: Capture) -> tuple[Event, ...]:
 def _scenario(catalog: Catalog, record: Record) -> tuple[Scenario, list[str]]:
     """What the trial's eval says about the situation besides its prompts and files, and what can't be taken over."""
     try:
-        (one,) = choose_evals(catalog.config, names=[record.eval])
+        (eval_,) = choose_evals(catalog.config, names=[record.eval])
     except (DemeanorError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         gap = f"whether the eval {record.eval} had prior messages, approval rules or parameters is not known: {reason}"
         return Scenario(prompts=("",)), [gap]
-    scenario = one.scenario
+    scenario = eval_.scenario
     settings = {"mcp": scenario.mcp, "faults": scenario.faults, "network": scenario.network}
-    gaps = [f"copy `{name}` from the eval {one.name}" for name, value in settings.items() if value]
+    gaps = [f"copy `{name}` from the eval {eval_.name}" for name, value in settings.items() if value]
     return replace(scenario, files={}, template=None, setup=None), gaps

@@ -49,7 +49,7 @@ def adopt(
     made = eval_text(situation, facts, sorted(set(checks)), name=own, source=_origin(situation, source))
     path = out or folder / f"eval_{own}.py"
     files: dict[Path, str | bytes] = {path: made.text}
-    files |= {path.parent / f"{own}_files" / one: content for one, content in sorted(made.template.items())}
+    files |= {path.parent / f"{own}_files" / file: content for file, content in sorted(made.template.items())}
     secrets = sum(
         (content if isinstance(content, str) else content.decode("utf-8", "replace")).count(_MARK)
         for content in files.values()
@@ -66,10 +66,10 @@ def adopt(
     )
 
 
-def write_adopted(found: Iterable[Adopted]) -> None:
+def write_adopted(adopted: Iterable[Adopted]) -> None:
     """Write the files of some evals, all or none; an existing file of an eval is never overwritten."""
     files: dict[Path, str | bytes] = {}
-    for read in found:
+    for read in adopted:
         for path in read.files:
             taken = path.parent if path.parent.name == f"{read.name}_files" else path
             if path.exists() or path in files or (taken is not path and taken.exists()):

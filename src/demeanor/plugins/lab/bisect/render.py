@@ -109,11 +109,11 @@ def _facts(report: BisectReport) -> Iterator[tuple[str, str]]:
     yield "spent", f"{count(report.trials, 'trial')}{voids}{reused}; {count(report.built, 'build')}; cost {cost}"
 
 
-def _rate(found: RateFound) -> str:
-    if found.low is None or found.high is None:
+def _rate(location: RateFound) -> str:
+    if location.low is None or location.high is None:
         return "not tested"
-    interval = f"95 % interval {percent(found.low)} to {percent(found.high)}"
-    return f"{found.passed} of {found.judged} passed, {percent(found.passed / found.judged)} ({interval})"
+    interval = f"95 % interval {percent(location.low)} to {percent(location.high)}"
+    return f"{location.passed} of {location.judged} passed, {percent(location.passed / location.judged)} ({interval})"
 
 
 def _shown(report: BisectReport) -> list[CommitFound]:

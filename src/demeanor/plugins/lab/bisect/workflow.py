@@ -165,8 +165,8 @@ class BisectState:
         """The commit, built; None if the build fails. Before the first trial, a failed build of an end is an error."""
         bits = search.belief.information()
 
-        def get(one: int) -> Checkout:
-            return trees.get(self._commit(one).hash, worth=lambda commit: bits[self._places[commit]])
+        def get(place: int) -> Checkout:
+            return trees.get(self._commit(place).hash, worth=lambda commit: bits[self._places[commit]])
 
         try:
             if not self.visited and place in (0, self.last):
@@ -231,8 +231,8 @@ class BisectState:
         """A seed per commit, so that trials are independent; a resumed bisection uses new ones."""
         if self.request.seed is None:
             return None
-        known = self.kept[place].tries.judged if place in self.kept else 0
-        text = f"{self.request.seed}/{place}/{known}"
+        judged = self.kept[place].tries.judged if place in self.kept else 0
+        text = f"{self.request.seed}/{place}/{judged}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
 
     @property
@@ -261,7 +261,7 @@ def make_bisect_state(
 ) -> BisectState:
     """The initial state. Finds every mistake that can be found without running anything."""
     line = commit_line(config.root, good, bad)
-    one, cell = _only_cell(config, environ, request)
+    eval_, cell = _only_cell(config, environ, request)
     with open_project_history(config, environ, results=results) as history:
         kept = find_prior_trials(
             history,
@@ -276,7 +276,7 @@ def make_bisect_state(
         config=config,
         environ=environ,
         request=request,
-        eval=one,
+        eval=eval_,
         cell=cell,
         line=line,
         results=results,
@@ -295,8 +295,8 @@ def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) 
         raise UsageError(f"expected one eval, found {len(evals)}: {', '.join(eval_.name for eval_ in evals)}")
     plan: Plan = plan_evals(Catalog(config=config, environ=environ), evals, request, environ)
     if len(plan.cells) != 1:
-        known = ", ".join(str(cell.subject) for cell in plan.cells)
-        raise UsageError(f"expected one subject, found {len(plan.cells)}: {known}\n  → choose one: --subject NAME")
+        subjects = ", ".join(str(cell.subject) for cell in plan.cells)
+        raise UsageError(f"expected one subject, found {len(plan.cells)}: {subjects}\n  → choose one: --subject NAME")
     cell = plan.cells[0]
     if cell.skipped is not None:
         raise UsageError(f"{cell.id}: it can't run: {cell.skipped}")

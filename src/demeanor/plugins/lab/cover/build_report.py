@@ -26,7 +26,7 @@ def make_cover_report(
     state = run.update()
     coverage = coverage_of(state)
     complete = not state.next() and coverage.tried == coverage.instructions
-    places = {one.instruction.id: one for one in located}
+    places = {instruction.instruction.id: instruction for instruction in located}
     return CoverReport(
         subject=str(run.plan.cells[0].subject),
         run=result.info.id,
@@ -78,18 +78,18 @@ def coverage_of(state: CoverState) -> Coverage:
 
 
 def _row(state: CoverState, located: LocatedInstruction) -> CoveredInstruction:
-    one = located.instruction
-    answer = state.answer(one.id)
+    instruction = located.instruction
+    answer = state.answer(instruction.id)
     return CoveredInstruction(
-        id=one.id,
-        kind=one.kind,
-        place=one.place,
-        text=one.text,
+        id=instruction.id,
+        kind=instruction.kind,
+        place=instruction.place,
+        text=instruction.text,
         file=located.location.path if located.location else None,
         line=located.location.line if located.location else None,
         answer=answer,
-        noticed_by=tuple(_noticed(by, one.id) for by in state.held() if one.id in by.parts),
-        untried=state.untried(one.id) if answer == "not tried" else (),
+        noticed_by=tuple(_noticed(by, instruction.id) for by in state.held() if instruction.id in by.parts),
+        untried=state.untried(instruction.id) if answer == "not tried" else (),
     )
 
 
@@ -129,7 +129,7 @@ def _notes(run: CoverRun, state: CoverState, result: RunResult) -> list[str]:
         for group in search.found.diffuse:
             parts = count(len(group.parts), "instruction")
             notes.append(f"{search.eval.name}: {parts} change its rate only if all are removed; no few of them do")
-    absent = sorted({part for one in run.absent.values() for part in one})
+    absent = sorted({part for lacking in run.absent.values() for part in lacking})
     if absent:
         notes.append(f"not sent in every trial, so not tried with some evals: {', '.join(absent)}")
     return notes

@@ -164,8 +164,8 @@ def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[Prom
     """Which of the instructions that were sent are tried."""
     from demeanor.cli import check_id
 
-    for one in args.instruction:
-        check_id(one, "--instruction")
+    for id_ in args.instruction:
+        check_id(id_, "--instruction")
     lines = None
     if args.since is not None:
         from demeanor.vcs import changed_lines
@@ -175,14 +175,14 @@ def _choice(args: argparse.Namespace, config: Config) -> Callable[[Sequence[Prom
     def chosen(sent: Sequence[PromptInstruction]) -> Collection[str]:
         from demeanor.results import locate
 
-        wanted = {one.id for one in sent if not args.instruction or one.id in args.instruction}
+        ids = {instruction.id for instruction in sent if not args.instruction or instruction.id in args.instruction}
         if lines is None:
-            return wanted
+            return ids
         places = {row.instruction.id: row.location for row in locate(sent, config)}
         return {
-            one
-            for one in wanted
-            if (place := places[one]) and lines.get(place.path, frozenset()) & {*range(place.line, place.end_line + 1)}
+            id_
+            for id_ in ids
+            if (place := places[id_]) and lines.get(place.path, frozenset()) & {*range(place.line, place.end_line + 1)}
         }
 
     return chosen
@@ -195,8 +195,8 @@ def _report(args: argparse.Namespace, config: Config, search: CoverRun, result: 
     search.update()
     located = locate(tuple(search.sent.values()), config)
     report = make_cover_report(search, result, located, since=args.since, min_coverage=args.min_coverage)
-    unknown = [one for one in args.instruction if search.sent and one not in search.sent]
-    notes = tuple(f"--instruction {one}: no eval sends it" for one in unknown)
+    unknown = [id_ for id_ in args.instruction if search.sent and id_ not in search.sent]
+    notes = tuple(f"--instruction {id_}: no eval sends it" for id_ in unknown)
     return replace(report, notes=(*report.notes, *notes))
 
 

@@ -17,11 +17,11 @@ from demeanor.store import RunFolder, list_runs
 
 def earlier_records(folder: Path) -> tuple[tuple[Record, ...], ...]:
     """The judged trials of each earlier run in the folder."""
-    found = []
+    groups = []
     for path in list_runs(folder):
         records = RunFolder(path).records()
-        found.append(tuple(record for record in records if record.final and not isinstance(record.verdict, Void)))
-    return tuple(found)
+        groups.append(tuple(record for record in records if record.final and not isinstance(record.verdict, Void)))
+    return tuple(groups)
 
 
 def kept_trials(earlier: Sequence[Sequence[Record]], base: Record) -> dict[str, Tries]:
@@ -29,11 +29,11 @@ def kept_trials(earlier: Sequence[Sequence[Record]], base: Record) -> dict[str, 
     trials: dict[str, Tries] = {}
     for records in earlier:
         same = [record for record in records if (record.eval, record.subject) == (base.eval, base.subject)]
-        prompts = {one.prompt_hash for one in same if one.settings_hash == base.settings_hash}
+        prompts = {record.prompt_hash for record in same if record.settings_hash == base.settings_hash}
         if prompts != {base.prompt_hash}:
             continue  # the prompt has changed since, or was never tried as it is
-        for one in same:
-            if (one.eval_hash, one.agent_version) == (base.eval_hash, base.agent_version):
-                passed = one.verdict.outcome == "pass"
-                trials[one.settings_hash] = trials.get(one.settings_hash, Tries()) + Tries(passed, not passed)
+        for record in same:
+            if (record.eval_hash, record.agent_version) == (base.eval_hash, base.agent_version):
+                passed = record.verdict.outcome == "pass"
+                trials[record.settings_hash] = trials.get(record.settings_hash, Tries()) + Tries(passed, not passed)
     return trials

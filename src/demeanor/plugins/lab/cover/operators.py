@@ -14,13 +14,13 @@ from demeanor.reports.prompt_coverage import CoverOperator
 def changeable(operator: CoverOperator, sent: Sequence[PromptInstruction]) -> dict[str, str]:
     """The instructions that the operator can change → the one that it needs for it, or an empty text."""
     if operator == "shorten":
-        return {one.id: "" for one in sent if shortened(one.text) != one.text}
+        return {instruction.id: "" for instruction in sent if shortened(instruction.text) != instruction.text}
     if operator == "negate":
-        return {one.id: "" for one in sent if one.kind != "block"}
+        return {instruction.id: "" for instruction in sent if instruction.kind != "block"}
     if operator == "swap":
-        own = [one.id for one in sent if one.place == SYSTEM]
-        return {one: other for number, (one, other) in enumerate(pairwise(own)) if number % 2 == 0}
-    return {one.id: "" for one in sent}
+        own = [instruction.id for instruction in sent if instruction.place == SYSTEM]
+        return {id_: other for number, (id_, other) in enumerate(pairwise(own)) if number % 2 == 0}
+    return {instruction.id: "" for instruction in sent}
 
 
 def change(operator: CoverOperator, ids: Collection[str], partners: Mapping[str, str]) -> Intervention:
@@ -31,5 +31,5 @@ def change(operator: CoverOperator, ids: Collection[str], partners: Mapping[str,
     if operator == "shorten":
         return Intervention(shortened=chosen)
     if operator == "swap":
-        return Intervention(swapped=tuple((one, partners[one]) for one in chosen))
+        return Intervention(swapped=tuple((id_, partners[id_]) for id_ in chosen))
     return Intervention(without=chosen)

@@ -172,34 +172,36 @@ class CoverState:
         object.__setattr__(self, "searches", tuple(self._searches()))
 
     def _searches(self) -> list[EvalSearch]:
-        wanted, held, made = set(self.instructions), set[str](), []
+        parts, held, made = set(self.instructions), set[str](), []
         waiting = False
         for eval_ in self.evals:
-            known = EvalSearch(eval=eval_, test=self._test(eval_), found=Found())
-            made.append(known)
-            if known.unusable is not None or waiting:
+            search = EvalSearch(eval=eval_, test=self._test(eval_), found=Found())
+            made.append(search)
+            if search.unusable is not None or waiting:
                 continue
-            known.parts = tuple(part for part in eval_.parts if part in wanted and part not in held)
-            if (ended := self._ended(known)) is not None:
-                made[-1] = known = ended
+            search.parts = tuple(part for part in eval_.parts if part in parts and part not in held)
+            if (ended := self._ended(search)) is not None:
+                made[-1] = search = ended
             else:
-                self._advance(known)
-            held |= {by.parts[0] for by in known.held if by.holds}
-            waiting = known.next is not None
+                self._advance(search)
+            held |= {by.parts[0] for by in search.held if by.holds}
+            waiting = search.next is not None
         return made
 
-    def _ended(self, one: EvalSearch) -> EvalSearch | None:
+    def _ended(self, search: EvalSearch) -> EvalSearch | None:
         """The same search of an earlier state, if it has ended."""
         ended = (old for old in self.earlier if old.next is None and (old.found.done or old.found.unsteady))
-        return next((old for old in ended if (old.eval, old.parts, old.test) == (one.eval, one.parts, one.test)), None)
+        return next(
+            (old for old in ended if (old.eval, old.parts, old.test) == (search.eval, search.parts, search.test)), None
+        )
 
     def after(self, tries: Mapping[Removal, Tries]) -> CoverState:
         """The state after further trials."""
         both = {**self.tries, **{key: self.tries.get(key, Tries()) + made for key, made in tries.items()}}
         return replace(self, tries=both, earlier=self.searches)
 
-    def _test(self, one: CoverEval, *, strict: bool = False) -> RateChangeTest:
-        low, high = baseline_ends(one.baseline.passed, one.baseline.failed)
+    def _test(self, eval_: CoverEval, *, strict: bool = False) -> RateChangeTest:
+        low, high = baseline_ends(eval_.baseline.passed, eval_.baseline.failed)
         miss = (1 - self.rule.sure) / path_length(self.instructions)
         return RateChangeTest(
             low=low,
@@ -210,66 +212,66 @@ class CoverState:
             cap=self.rule.cap,
         )
 
-    def _advance(self, one: EvalSearch) -> None:
+    def _advance(self, eval_search: EvalSearch) -> None:
         """Go through a search as far as its trials go."""
-        strict = self._test(one.eval, strict=True)
-        steps = search(one.parts, one.found)
+        strict = self._test(eval_search.eval, strict=True)
+        steps = search(eval_search.parts, eval_search.found)
         try:
             question = next(steps)
-            while (answer := self._answer(one, strict, question)) is not None:
+            while (answer := self._answer(eval_search, strict, question)) is not None:
                 question = steps.send(answer)
         except StopIteration:
             pass
-        one.held = tuple(
+        eval_search.held = tuple(
             HeldBy(
-                eval=one.eval.name,
+                eval=eval_search.eval.name,
                 parts=noticed.parts,
                 change=noticed.change,
-                before=one.eval.baseline,
-                after=(after := self._tries(one.eval, frozenset(noticed.parts))),
+                before=eval_search.eval.baseline,
+                after=(after := self._tries(eval_search.eval, frozenset(noticed.parts))),
                 doubt=strict.doubt(*after, noticed.change),
             )
-            for noticed in one.found.noticed
+            for noticed in eval_search.found.noticed
         )
 
-    def _answer(self, one: EvalSearch, strict: RateChangeTest, question: Question) -> RateDirection | None:
+    def _answer(self, search: EvalSearch, strict: RateChangeTest, question: Question) -> RateDirection | None:
         """The answer to a question; None if it needs more trials, which are noted."""
-        test = strict if question.strict else one.test
-        tries = self._tries(one.eval, question.removed)
+        test = strict if question.strict else search.test
+        tries = self._tries(search.eval, question.removed)
         answer = test.answer(*tries)
         if answer is None:
-            one.next = NextTrials(eval=one.eval.name, removed=question.removed, trials=test.batch(*tries))
+            search.next = NextTrials(eval=search.eval.name, removed=question.removed, trials=test.batch(*tries))
         return answer
 
-    def _tries(self, one: CoverEval, removed: frozenset[str]) -> Tries:
-        return self.tries.get((one.name, removed), Tries())
+    def _tries(self, eval_: CoverEval, removed: frozenset[str]) -> Tries:
+        return self.tries.get((eval_.name, removed), Tries())
 
     def next(self) -> tuple[NextTrials, ...]:
         """The trials to run next; none if the search is complete."""
-        return tuple(one.next for one in self.searches if one.next is not None)
+        return tuple(search.next for search in self.searches if search.next is not None)
 
     def held(self) -> tuple[HeldBy, ...]:
         """Everything that was noticed."""
-        return tuple(by for one in self.searches for by in one.held)
+        return tuple(by for search in self.searches for by in search.held)
 
     def untried(self, part: str) -> tuple[str, ...]:
         """The usable evals that might still notice an instruction."""
         return tuple(
-            one.eval.name
-            for one in self.searches
-            if one.unusable is None and part in one.eval.parts and part not in one.found.cleared
+            search.eval.name
+            for search in self.searches
+            if search.unusable is None and part in search.eval.parts and part not in search.found.cleared
         )
 
     def answer(self, part: str) -> InstructionAnswer:
         """The answer about one instruction."""
-        by = [one for one in self.held() if part in one.parts]
-        if any(one.holds for one in by):
+        by = [holder for holder in self.held() if part in holder.parts]
+        if any(holder.holds for holder in by):
             return "held"
-        if any(one.change == "rise" for one in by):
+        if any(holder.change == "rise" for holder in by):
             return "harmful"
-        if any(len(one.parts) > 1 for one in by):
+        if any(len(holder.parts) > 1 for holder in by):
             return "redundant"
-        sent = any(part in one.eval.parts for one in self.searches if one.unusable is None)
+        sent = any(part in search.eval.parts for search in self.searches if search.unusable is None)
         return "not held" if sent and not self.untried(part) else "not tried"
 
     def tried_alone(self) -> int:

@@ -59,7 +59,9 @@ class CoverRun:
     operator: CoverOperator = "remove"
     """What is done to instructions."""
 
-    choose: Callable[[Sequence[PromptInstruction]], Collection[str]] = lambda found: [one.id for one in found]
+    choose: Callable[[Sequence[PromptInstruction]], Collection[str]] = lambda instructions: [
+        instruction.id for instruction in instructions
+    ]
     """Which instructions to try."""
 
     max_trials: int | None = None
@@ -152,10 +154,10 @@ class CoverRun:
         """Leave out instructions that were not sent this time, and evals that can't be judged."""
         self._voids[key] += 1
         if verdict.cause is VoidCause.INTERVENTION:
-            found = {
+            interventions = {
                 intervention for exchange in self._capture(record).exchanges for intervention in exchange.interventions
             }
-            missing = {one for one in key[1] if not {one, self._partners[one] or one} <= found}
+            missing = {id_ for id_ in key[1] if not {id_, self._partners[id_] or id_} <= interventions}
             self.absent.setdefault(record.eval, set()).update(missing)
             self.state = None
         elif self._voids[key] >= _MOST_VOIDS or not key[1]:
@@ -168,18 +170,20 @@ class CoverRun:
         if missing and not self.out_of_trials:
             return self._limited(missing)
         state = self.update()
-        wanted = () if self.out_of_trials else state.next()
-        if wanted:
+        steps = () if self.out_of_trials else state.next()
+        if steps:
             self.log(_progress(state, self.trials))
-        return self._limited([(one.eval, one.removed, one.trials) for one in wanted])
+        return self._limited([(step.eval, step.removed, step.trials) for step in steps])
 
     def update(self) -> CoverState:
         """What follows from the trials so far, with those of earlier searches that answer the same questions."""
         state = replace(self.state or self._begin(), tries=dict(self._tries))
-        while found := [(one, kept) for one in state.next() if (kept := self._take_kept(one.eval, one.removed))]:
-            for one, kept in found:
-                self._add((one.eval, one.removed), kept)
-            state = state.after({(one.eval, one.removed): kept for one, kept in found})
+        while kept_steps := [
+            (step, kept) for step in state.next() if (kept := self._take_kept(step.eval, step.removed))
+        ]:
+            for step, kept in kept_steps:
+                self._add((step.eval, step.removed), kept)
+            state = state.after({(step.eval, step.removed): kept for step, kept in kept_steps})
         self.state = replace(state, earlier=state.searches)
         return self.state
 
@@ -206,10 +210,10 @@ class CoverRun:
     def _cells(self) -> Mapping[str, Cell]:
         return {cell.eval.name: cell for cell in self.plan.cells}
 
-    def _limited(self, wanted: Sequence[tuple[str, frozenset[str], int]]) -> list[Trial]:
+    def _limited(self, removals: Sequence[tuple[str, frozenset[str], int]]) -> list[Trial]:
         """The trials of a round, as many as are allowed."""
         trials: list[Trial] = []
-        for name, removed, number in wanted:
+        for name, removed, number in removals:
             left = number if self.max_trials is None else min(number, self.max_trials - self.trials)
             trials += [self._trial(self._cells[name], removed) for _ in range(left)]
         return trials
@@ -224,17 +228,20 @@ class CoverRun:
     def _begin(self) -> CoverState:
         """The state before the first removal; also after instructions or evals had to be left out."""
         sent = {name: self._sent(name) for name in self._base}
-        self.sent = {one.id: one for own in sent.values() for one in own}
+        self.sent = {instruction.id: instruction for own in sent.values() for instruction in own}
         self._partners = changeable(self.operator, tuple(self.sent.values()))
         chosen = set(self.choose(tuple(self.sent.values()))) & {*self._partners}
         words = shared_words(
             {name: text_of(cell.eval) for name, cell in self._cells.items()},
-            {one: found.text for one, found in self.sent.items()},
+            {id_: instruction.text for id_, instruction in self.sent.items()},
         )
         evals = [self._cover_eval(name, sent.get(name, ()), words) for name in self._cells]
-        affinity = {name: fsum(words[name, one.id] for one in own if one.id in chosen) for name, own in sent.items()}
+        affinity = {
+            name: fsum(words[name, instruction.id] for instruction in own if instruction.id in chosen)
+            for name, own in sent.items()
+        }
         return CoverState(
-            instructions=tuple(one for one in self.sent if one in chosen),
+            instructions=tuple(id_ for id_ in self.sent if id_ in chosen),
             evals=order_evals(evals, affinity),
             tries={},
             rule=self.rule,
@@ -254,14 +261,23 @@ class CoverRun:
         return CoverEval(
             name=name,
             baseline=self._baselines.setdefault(name, measured),
-            parts=tuple(sorted((one.id for one in sent if one.id not in absent), key=lambda one: -words[name, one])),
+            parts=tuple(
+                sorted(
+                    (instruction.id for instruction in sent if instruction.id not in absent),
+                    key=lambda id_: -words[name, id_],
+                )
+            ),
         )
 
     def _sent(self, name: str) -> tuple[PromptInstruction, ...]:
         """The instructions that every trial with the prompt as it is has sent; sections are tried by their parts."""
-        found = [self._instructions(record) for record in self._base[name]]
-        common = set.intersection(*({one.id for one in own} for own in found))
-        return tuple(one for one in found[0] if one.id in common and one.kind != "section")
+        sent_by_record = [self._instructions(record) for record in self._base[name]]
+        common = set.intersection(*({instruction.id for instruction in own} for own in sent_by_record))
+        return tuple(
+            instruction
+            for instruction in sent_by_record[0]
+            if instruction.id in common and instruction.kind != "section"
+        )
 
     def _instructions(self, record: Record) -> tuple[PromptInstruction, ...]:
         capture = self._capture(record)
@@ -290,10 +306,10 @@ def _progress(state: CoverState, trials: int) -> str:
     """The state of the search, and what is tried next."""
     answers = Counter(state.answers().values())
     done = sum(number for answer, number in answers.items() if answer != "not tried")
-    one = state.next()[0]
-    what = f"with {count(len(one.removed), 'instruction')} changed" if one.removed else "with its usual prompt"
-    known = f"{answers['held']} held, {done} of {len(state.instructions)} answered"
-    return f"{count(trials, 'trial')} · {known} · next: {one_line(one.eval)} {what}"
+    step = state.next()[0]
+    what = f"with {count(len(step.removed), 'instruction')} changed" if step.removed else "with its usual prompt"
+    progress = f"{answers['held']} held, {done} of {len(state.instructions)} answered"
+    return f"{count(trials, 'trial')} · {progress} · next: {one_line(step.eval)} {what}"
 
 
 def checked_plan(plan: Plan, max_trials: int | None) -> Plan:

@@ -227,6 +227,6 @@ def _request(args: argparse.Namespace, source: ForkSource, config: Config) -> Ru
 
 def _changes(args: argparse.Namespace, source: ForkSource, request: RunRequest) -> list[str]:
     """What differs from the recorded trial."""
-    found = [f"asked {request.subjects[0]}"] if request.subjects[0] != source.record.subject else []
-    found += [f"the prompt: {edit}" for edit in args.edit_prompt]
-    return [*found, f"the answer of {args.instead} at step {args.at}"] if args.instead else found
+    changes = [f"asked {request.subjects[0]}"] if request.subjects[0] != source.record.subject else []
+    changes += [f"the prompt: {edit}" for edit in args.edit_prompt]
+    return [*changes, f"the answer of {args.instead} at step {args.at}"] if args.instead else changes

@@ -44,11 +44,11 @@ def read_instead(path: Path, request: Request) -> Response:
 def _call(data: Any, number: int, request: Request, path: Path) -> ToolCall:
     at = f"calls[{number - 1}]"
     _require_keys(data, _CALL_KEYS, path, at)
-    known = [tool.name for tool in request.tools]
+    names = [tool.name for tool in request.tools]
     name, arguments = data.get("tool"), data.get("arguments", {})
-    if name not in known:
-        close = nearest(str(name), known)
-        remedy = f"did you mean {close!r}?" if close else f"the agent offers {', '.join(known) or 'no tools'}"
+    if name not in names:
+        close = nearest(str(name), names)
+        remedy = f"did you mean {close!r}?" if close else f"the agent offers {', '.join(names) or 'no tools'}"
         raise BadInput(f"the agent offers no tool {name!r}", where=path, key=f"{at}.tool", remedy=remedy)
     if not isinstance(arguments, dict):
         raise BadInput("expected a table of arguments", where=path, key=f"{at}.arguments")
@@ -56,11 +56,11 @@ def _call(data: Any, number: int, request: Request, path: Path) -> ToolCall:
     return ToolCall(id=f"call_instead_{number}", name=name, arguments=arguments, raw=raw)
 
 
-def _require_keys(data: Any, known: tuple[str, ...], path: Path, at: str) -> None:
+def _require_keys(data: Any, names: tuple[str, ...], path: Path, at: str) -> None:
     if not isinstance(data, dict):
-        raise BadInput(f"expected a table with {' and '.join(known)}", where=path, key=at or "--instead")
+        raise BadInput(f"expected a table with {' and '.join(names)}", where=path, key=at or "--instead")
     for key in data:
-        if key not in known:
-            close = nearest(key, known)
-            remedy = f"did you mean {close!r}?" if close else f"expected {' or '.join(known)}"
+        if key not in names:
+            close = nearest(key, names)
+            remedy = f"did you mean {close!r}?" if close else f"expected {' or '.join(names)}"
             raise BadInput("unknown key", where=path, key=f"{at}.{key}" if at else key, remedy=remedy)

@@ -38,17 +38,17 @@ def headline(report: ForkReport) -> str:
     """The result in one sentence."""
     if report.forked is not None:
         return _headline_of_step(report.forked)
-    found = report.decisive
+    decisive = report.decisive
     if report.outcome is ForkOutcome.NO_DROP:
         return (
             f"No decisive step: the chance of passing was as low at the start"
             f" (probability {share(report.no_drop or 0.0)})"
         )
-    if found is None:
+    if decisive is None:
         return "Undecided: no trial could be judged"
     if report.outcome is ForkOutcome.FOUND:
-        return f"Decisive: {_steps(found)} (probability {share(found.confidence)})"
-    return f"Undecided: {_steps(found)} is the most likely decisive step, at only {share(found.confidence)}"
+        return f"Decisive: {_steps(decisive)} (probability {share(decisive.confidence)})"
+    return f"Undecided: {_steps(decisive)} is the most likely decisive step, at only {share(decisive.confidence)}"
 
 
 def _headline_of_step(step: ForkStep) -> str:
@@ -96,20 +96,20 @@ def _facts(report: ForkReport) -> Iterator[tuple[str, str]]:
 
 def _decisive_facts(step: DecisiveStep) -> Iterator[tuple[str, str]]:
     yield "did", one_line(step.did, width=400)
-    passing = sum(one.trials for one in step.instead)
-    for one in step.instead[:3]:
-        share = f"{one.trials} of {count(passing, 'passing trial')}"
-        if one.did != step.did:
-            yield "instead", f"{share}: {one_line(one.did, width=400)}"
+    passing = sum(answer.trials for answer in step.instead)
+    for answer in step.instead[:3]:
+        share = f"{answer.trials} of {count(passing, 'passing trial')}"
+        if answer.did != step.did:
+            yield "instead", f"{share}: {one_line(answer.did, width=400)}"
         else:
-            doubt = ": this may be a wrong step, scan again with another --seed" if one.trials == passing else ""
+            doubt = ": this may be a wrong step, scan again with another --seed" if answer.trials == passing else ""
             yield "same", f"{share} did the same there{doubt}"
     yield "before", _score(step.before, "that start there or earlier")
     yield "after", _score(step.after, "that start later")
 
 
-def _score(found: tuple[int, int], where: str) -> str:
-    passed, judged = found
+def _score(counts: tuple[int, int], where: str) -> str:
+    passed, judged = counts
     if not judged:
         return f"no trials {where}; the recorded one failed"
     return f"{passed} of {count(judged, 'trial')} {where} passed ({percent(passed / judged)})"
@@ -119,9 +119,11 @@ def _curve(report: ForkReport, screen: Screen) -> Iterator[Column]:
     """The pass rate by the step at which trials start."""
 
     def mark(step: ForkStep) -> str:
-        found = report.decisive
+        decisive_step = report.decisive
         decisive = (
-            found is not None and report.outcome is not ForkOutcome.NO_DROP and (found.step <= step.step <= found.until)
+            decisive_step is not None
+            and report.outcome is not ForkOutcome.NO_DROP
+            and (decisive_step.step <= step.step <= decisive_step.until)
         )
         return "►" if decisive else ""
 

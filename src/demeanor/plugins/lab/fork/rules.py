@@ -45,8 +45,8 @@ class Scan:
     """The same as a search for the change between two versions."""
 
     def __post_init__(self) -> None:
-        known = {**self.tries, self.steps: RECORDED}
-        search = Search(tries=known, last=self.steps, barred=self.barred, confidence=self.confidence)
+        tries = {**self.tries, self.steps: RECORDED}
+        search = Search(tries=tries, last=self.steps, barred=self.barred, confidence=self.confidence)
         object.__setattr__(self, "search", search)
 
     def outcome(self) -> BisectOutcome | None:

@@ -67,11 +67,11 @@ def find_source(run: StoredRun, record: Record, config: Config, catalog: Catalog
     captures = open_capture_store(config)
     text, where = capture_text(record, run=run.place.folder, captures=captures, home=run.place.source)
     capture = read_capture_json(text, Tree(), where=where)
-    one = _eval_of(run, record, config)
-    _require_same_scenario(one, capture, read_start_hash(text, where=where), record)
+    eval_ = _eval_of(run, record, config)
+    _require_same_scenario(eval_, capture, read_start_hash(text, where=where), record)
     agent, _, model = record.subject.partition(":")
     subject = run.request.intervention.on(Subject(agent=agent, model=model))
-    trial = Trial(eval=one, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
+    trial = Trial(eval=eval_, subject=subject, number=record.number, timeout=DEFAULT_TIMEOUT)
     forked = ForkedTrial(trial=trial, capture=capture, redactor=catalog.redactor)
     steps = forked.steps
     if not steps:
@@ -103,10 +103,10 @@ def _eval_of(run: StoredRun, record: Record, config: Config) -> Eval:
     """The eval of a trial as it is defined now, with the faults of its run."""
     paths = list(dict.fromkeys(path.partition("::")[0] for path in run.request.paths))
     here = [str(config.root / path) for path in paths if (config.root / path).exists()]
-    (one,) = choose_evals(config, paths=here, names=(record.eval,))
-    if one.task is not None:
+    (eval_,) = choose_evals(config, paths=here, names=(record.eval,))
+    if eval_.task is not None:
         raise UsageError(f"{record.trial}: trials of whole tasks can't be forked, because Harbor starts their agents")
-    return with_faults(load_prefixes([one])[0], run.request.faults or config.faults)
+    return with_faults(load_prefixes([eval_])[0], run.request.faults or config.faults)
 
 
 def _require_same_scenario(eval_: Eval, capture: Capture, start: str, record: Record) -> None:

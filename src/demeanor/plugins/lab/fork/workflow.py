@@ -103,8 +103,8 @@ class ForkState:
         barred = {
             place for place, records in self.records.items() if not tries[place].judged and len(records) >= _VOIDS
         }
-        known = {place: try_ for place, try_ in tries.items() if try_.judged}
-        return Scan(tries=known, steps=len(self.cells), barred=frozenset(barred), confidence=self.confidence)
+        judged = {place: try_ for place, try_ in tries.items() if try_.judged}
+        return Scan(tries=judged, steps=len(self.cells), barred=frozenset(barred), confidence=self.confidence)
 
     def next_trials(self) -> list[Trial]:
         """The trials of the next round; none at the end of the scan."""
@@ -112,8 +112,8 @@ class ForkState:
         if scan.outcome() is not None or left < 1:
             return []
         place = scan.next()
-        wanted = AT_THE_ENDS if place == 0 and not self.asked[0] else self.at_once
-        return self._trials(place, min(wanted, left))
+        number = AT_THE_ENDS if place == 0 and not self.asked[0] else self.at_once
+        return self._trials(place, min(number, left))
 
     @property
     def progress(self) -> str:
@@ -292,11 +292,11 @@ def _scan_report(
 
 def _instead(records: Sequence[Record], step: int, result: RunResult) -> tuple[OtherAnswer, ...]:
     """What the trials that passed did at a step, the most frequent first."""
-    folder, found = RunFolder(result.folder), Counter[str]()
+    folder, answers = RunFolder(result.folder), Counter[str]()
     for record in records:
         if isinstance(record.verdict, Pass):
             try:
-                found[describe_turn(folder.events(record), step)] += 1
+                answers[describe_turn(folder.events(record), step)] += 1
             except StoreError as error:
-                found[f"(unknown: {str(error).splitlines()[0]})"] += 1
-    return tuple(OtherAnswer(did=did, trials=number) for did, number in found.most_common())
+                answers[f"(unknown: {str(error).splitlines()[0]})"] += 1
+    return tuple(OtherAnswer(did=did, trials=number) for did, number in answers.most_common())
