@@ -39,8 +39,7 @@ from demeanor.reports.night.workflow import make_night_report  # noqa: E402
 from demeanor.results.runs import find_past_run  # noqa: E402
 from demeanor.store.history import SqlHistory, open_history  # noqa: E402
 from demeanor.store.history.database import Database, Row  # noqa: E402
-from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord  # noqa: E402
-from demeanor.store.history.tallies import CellTally, write_tallies  # noqa: E402
+from demeanor.store.history.run_writer import CellTally, PlannedCell, RunWriter, WrittenRecord, write_tallies  # noqa: E402  # noqa: E402
 
 BARS = {"nights": 1.0, "report": 1.0, "promote": 2.0, "history": 0.2, "insert": 0.002}
 COMMAND_BARS = {"report": 1.0, "trace": 0.3}

@@ -136,7 +136,7 @@ def test_percentages_are_written_in_one_way() -> None:
 _SHORTENS = {
     "core/text/wording.py": "where text is shortened",
     "define/python/assert_details.py": "removes secrets itself",
-    "judge/word_diff.py": "removes secrets itself",
+    "judge/snapshot.py": "removes secrets itself",
     "runner/build.py": "removes secrets itself",
     "commands/gate/comment.py": "cuts between lines of a report, from which secrets were removed",
     "gateway/script/rule_reader.py": "reads the beginning of a prompt, and shows none of it",
@@ -145,7 +145,7 @@ _SHORTENS = {
     "gateway/local/prompt.py": "sends descriptions of tools to a local model",
     "web/links.py": "names of pages",
     "reports/metrics/classify.py": "searches the end of a text",
-    "runner/hidden_files.py": "searches the end of a text",
+    "runner/attempt.py": "searches the end of a text",
     "runner/missing_module.py": "searches the end of a text",
     "store/imports/junit.py": "searches the beginning of a file",
     "core/redaction/redactor.py": "names of secrets",

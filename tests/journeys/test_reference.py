@@ -110,7 +110,7 @@ def test_every_documented_key_is_read(page: str) -> None:
     from demeanor.define.folder.scripted_behaviour import BEHAVIOUR_FIELDS
 
     known = {key for modules in KEYS.values() for module in modules for key in keys_read_by(module)}
-    known |= {key for module in ("runner/catalog.py", "runner/scenario_models.py") for key in keys_read_by(module)}
+    known |= {key for module in ("runner/catalog.py", "runner/plan.py") for key in keys_read_by(module)}
     known |= {one.name for one in (*EVAL_FIELDS, *BEHAVIOUR_FIELDS)} | {"models", "providers", "agents"}
     known |= {point.name for point in installed("demeanor.engines")}  # each has a table of its own
     named = {key for cell in rows(PAGES[page], "key") for code in re.findall(r"`([^`]+)`", cell) for key in [code]}

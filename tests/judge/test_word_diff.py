@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.judge.word_diff import changed_words, unified_diff
+from demeanor.judge.snapshot import changed_words, unified_diff
 
 NAMES = ("snapshot", "sent now")
 LONG = " ".join(f"word{number}" for number in range(5000))

@@ -6,7 +6,7 @@ import pytest
 
 from demeanor.core.values.exchange import Request
 from demeanor.core.values.messages import Message, Text, Tool
-from demeanor.observe.prompt_text import prompt_text
+from demeanor.observe.observation import prompt_text
 
 TOOL = Tool(name="read", description="Read a file.", schema={"type": "object"})
 

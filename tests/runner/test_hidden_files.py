@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from demeanor.core.values.process import Output, ProcessEnd
-from demeanor.runner.hidden_files import hidden_files
+from demeanor.runner.attempt import hidden_files
 from demeanor.sandboxes.host.bwrap_args import can_read, paths_to_bind
 
 

@@ -13,8 +13,7 @@ from demeanor.agents.command import CommandAgent
 from demeanor.core.trees.open_files import note_shortage
 from demeanor.core.values.agent import Orders
 from demeanor.core.values.process import Launch, Limits, ProcessEnd
-from demeanor.runner.agent_run import AgentRun
-from demeanor.runner.machine_limits import Refusals, refusals
+from demeanor.runner.agent_run import AgentRun, Refusals, refusals
 
 FAILED, KILLED = ProcessEnd(exit_code=1), ProcessEnd(signal=9)
 

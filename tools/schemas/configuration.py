@@ -15,16 +15,14 @@ from typing import get_args, get_type_hints
 
 from demeanor.agents import BUILT_IN, RecipeAgent, adapter
 from demeanor.agents.acp import AcpAgent
-from demeanor.agents.command import CommandAgent
-from demeanor.agents.jsonl_paths import KEYS as EVENT_KEYS
+from demeanor.agents.command import KEYS as EVENT_KEYS, CommandAgent
 from demeanor.agents.native import BuiltinAgent
 from demeanor.agents.overrides import Overrides
 from demeanor.agents.program import AgentProgram
 from demeanor.agents.python import PythonAgent
 from demeanor.agents.recipe import Setup
 from demeanor.config import BuildRules, Config, FixRules, Limit, ReplayRules
-from demeanor.config.config import read_settings
-from demeanor.config.judge import JudgeRules
+from demeanor.config.config import JudgeRules, read_settings
 from demeanor.config.tables import SCOPES, EvidenceRules, GateRules, NightRules, StatisticsRules
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.sandbox_spec import Ceilings

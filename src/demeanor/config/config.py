@@ -12,7 +12,6 @@ from typing import Any, Literal, cast
 from demeanor.config.engine_tables import read_engine_tables
 from demeanor.config.executor import read_executor
 from demeanor.config.fix import FixRules, read_fix_rules
-from demeanor.config.judge import JudgeRules, read_judge
 from demeanor.config.table import Table
 from demeanor.config.tables import (
     BuildRules,
@@ -36,6 +35,27 @@ from demeanor.core.values.executor_spec import ExecutorSpec
 from demeanor.core.values.fault import Fault, parse_faults
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.sandbox_spec import DEFAULT_LEVEL, NETWORKS, RANKS, Ceilings, Network
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeRules:
+    """The project's judge."""
+
+    model: str = ""
+    """The model that is asked (default: the local one)."""
+
+    prompt: str = ""
+    """A file with the instructions for the judge, relative to the configuration (default: built-in ones)."""
+
+    trusted: tuple[str, ...] = ()
+    """Evals that may block a merge and be promoted although their judge is not calibrated."""
+
+
+def read_judge(table: Table) -> JudgeRules:
+    """The table `[judge]`."""
+    with table.section("judge") as judge:
+        return JudgeRules(model=judge.text("model"), prompt=judge.text("prompt"), trusted=judge.texts("trusted"))
+
 
 FILE = "demeanor.toml"
 

@@ -11,13 +11,14 @@ Nothing is guessed: if the evidence is insufficient, a question raises Unknowabl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from demeanor.core.values.evidence import Evidence
 from demeanor.core.values.ports import CommandResult, RunCommand
 from demeanor.core.values.trajectory import Asked, Faulted, Said, Steered, Trajectory
-from demeanor.core.values.user import user_said
+from demeanor.core.values.user import UserTurn, user_said
 from demeanor.judge.agents_view import MainAgent, SubAgents
 from demeanor.judge.call_context import CallContext
 from demeanor.judge.call_matching import same_path
@@ -25,7 +26,6 @@ from demeanor.judge.calls_view import Calls
 from demeanor.judge.opinion import DEFAULT_EVIDENCE, JudgeAccess, Opinion, Shown, ask_judge
 from demeanor.judge.unfinished import UnfinishedText
 from demeanor.judge.unknowable import UncertainCount, unknowable
-from demeanor.judge.user_view import UserView
 from demeanor.judge.workspace_view import WorkspaceView
 
 
@@ -262,3 +262,38 @@ def unused_opinion(rig: Rig) -> Opinion | None:
 def _is_in(path: str, files: frozenset[str]) -> bool:
     """Whether a path, as an agent writes it, is one of these files."""
     return path in files or any(same_path(path, file) for file in files)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UserQuestion:
+    """A question that the agent asked its user within a turn."""
+
+    text: str
+    """The question."""
+
+    options: tuple[str, ...] = ()
+    """The answers that the agent offered."""
+
+    answer: str | None = None
+    """The user's answer; None if they did not answer."""
+
+
+class UserView:
+    """The user of a trial."""
+
+    def __init__(self, prompts: Sequence[str], turns: Sequence[UserTurn]) -> None:
+        self.said: tuple[str, ...] = (*prompts, *user_said(turns))
+        """Everything that the user said, in order, the eval's prompts first."""
+        self.replies: tuple[str, ...] = user_said(turns)
+        """What the user replied after the agent's turns."""
+        self.questions: tuple[UserQuestion, ...] = tuple(
+            UserQuestion(text=turn.to, options=turn.options, answer=turn.said)
+            for turn in turns
+            if turn.kind == "answer"
+        )
+        """The questions that the agent asked within its turns, with the answers."""
+        self.ended: str = next((turn.reason for turn in turns if turn.kind == "reply" and turn.said is None), "")
+        """Why the conversation ended; empty if the user had not been asked for another message."""
+
+    def __repr__(self) -> str:
+        return f"<user: {len(self.replies)} replies, {len(self.questions)} questions>"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import fsum
 
+from demeanor.core.text.instructions import with_placeholders
+from demeanor.core.text.unordered import sort_enums, sort_sets
 from demeanor.core.text.wording import excerpt, one_line
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.evidence import Evidence, Spent
@@ -26,7 +29,6 @@ from demeanor.observe.from_exchanges import answers, events_of
 from demeanor.observe.leaks import leak
 from demeanor.observe.mcp_calls import server_failure, servers, with_mcp_calls
 from demeanor.observe.merge import merge
-from demeanor.observe.prompt_text import prompt_text
 from demeanor.observe.unread import call_gaps, unexplained_change, with_unusual_calls
 
 _NO_EXCHANGES = "the gateway recorded no exchanges, and the agent's own log may not report sub-agents"
@@ -190,3 +192,22 @@ def _unknown_kinds(log: Sequence[Event]) -> Iterator[str]:
                 told = f"; later it said {later}" if later is not Kind.OTHER else ""
                 tool = one_line(event.tool, width=60)
                 yield f"{tool}: the rule for `other` answered, since the agent did not say what the tool does{told}"
+
+
+def prompt_text(request: Request, facts: Mapping[str, str]) -> str:
+    """The text, with placeholders for the sandbox's paths, dates and ids, and sets in alphabetical order."""
+    return with_placeholders(sort_sets("\n".join(_lines(request))), facts)
+
+
+def _lines(request: Request) -> Iterator[str]:
+    yield "# System prompt\n"
+    yield request.system.rstrip() or "(none)"
+    yield "\n# Tools"
+    if not request.tools:
+        yield "\n(none)"
+    for tool in request.tools:
+        yield f"\n## {tool.name}\n"
+        yield tool.description.rstrip() or "(no description)"
+        schema = json.dumps(sort_enums(tool.schema), indent=2, sort_keys=True, ensure_ascii=False)
+        yield f"\n```json\n{schema}\n```"
+    yield ""

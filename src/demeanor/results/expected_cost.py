@@ -3,6 +3,7 @@ present prices."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
@@ -12,12 +13,13 @@ from demeanor.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.evidence import Spent
-from demeanor.core.values.history import RunCell
+from demeanor.core.values.history import ModelUse, RunCell
 from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Cell, Plan
+from demeanor.gateway import Price, cost
 from demeanor.render import numbers
 from demeanor.results.history import open_project_history
-from demeanor.results.present_cost import present_cost
 from demeanor.runner import Catalog, budget_limits
 from demeanor.store import SqlHistory
 
@@ -166,3 +168,28 @@ def _text(estimate: PlanEstimate, new: int, plan: Plan, config: Config, request:
     text += f"; {count(new, 'trial')} of {plan.size} without known cost)" if new else ")"
     limit = budget_limits(config, request)["run"].usd
     return f"{text}: more than the budget of ${limit:g}" if limit is not None and estimate.cost_usd > limit else text
+
+
+def present_cost(catalog: Catalog, subject: Subject, uses: Iterable[ModelUse]) -> float | None:
+    """The sum in US dollars; None if a price or a token count is unknown.
+
+    An exchange without token counts, such as a refused request, costs what it cost at the time.
+    """
+    own = catalog.models.model(subject.model).price
+    others = _prices_of_other_models(catalog, subject)
+    costs = [
+        use.cost_usd
+        if use.usage.input is None and use.usage.output is None
+        else cost(use.usage, others.get(use.model, own))
+        for use in uses
+    ]
+    return None if None in costs else math.fsum(amount for amount in costs if amount is not None)
+
+
+def _prices_of_other_models(catalog: Catalog, subject: Subject) -> Mapping[str, Price | None]:
+    """The prices of the models that the agent may request besides its subject's, by all their names."""
+    prices: dict[str, Price | None] = {}
+    for name in catalog.also(subject.agent):
+        upstream = catalog.models.model(name)
+        prices |= dict.fromkeys((name, str(getattr(upstream, "model", name))), upstream.price)
+    return prices

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from demeanor.core.trees.open_files import REMEDY, out_of_files
 from demeanor.core.values.agent import Agent, Orders, Task
@@ -15,7 +17,7 @@ from demeanor.core.values.capture import NOTE_REMEDY, Breakdown, Capture
 from demeanor.core.values.errors import BadInput, WorldError
 from demeanor.core.values.fingerprints import AGENT_FILES, scenario_hashes
 from demeanor.core.values.ports import Gateway, GatewaySession, Sandbox, SandboxSession, Template
-from demeanor.core.values.process import Launch, Limits
+from demeanor.core.values.process import Launch, Limits, ProcessEnd
 from demeanor.core.values.scenario import Scenario
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Trial
@@ -23,7 +25,6 @@ from demeanor.core.values.verdict import VoidCause
 from demeanor.runner.agent_files import AgentFiles
 from demeanor.runner.agent_run import AgentRun
 from demeanor.runner.features import Feature, Services
-from demeanor.runner.hidden_files import hidden_files
 from demeanor.runner.trial_so_far import TrialSoFar, with_agent_log
 from demeanor.sandboxes import can_read, paths_to_bind
 
@@ -269,3 +270,36 @@ def _task(
     for feature in context.features:
         task = feature.with_task(task, scenario)
     return task
+
+
+_COMPLAINT = re.compile(
+    r"no such file|not found|can(?:not|'t) (?:find|open|read|load|stat|access)|enoent|eacces|permission denied"
+    r"|does(?: not|n't) exist|no module named",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"/[^\s'\"`:;,()\[\]{}<>|*?\0]+")
+_MOST_CHARACTERS = 20_000
+_MOST_PATHS = 3
+
+
+def hidden_files(end: ProcessEnd, own: Sequence[str], readable: Callable[[str], bool]) -> tuple[str, ...]:
+    """The paths that a program's last output says are missing, although they exist on this machine.
+
+    `own` are the beginnings of paths that are the program's own, and thus not those of this machine; `readable` tells
+    whether it can read a path.
+    """
+    paths: dict[str, None] = {}
+    for text in (end.stderr.text, end.stdout.text):
+        for line in text[-_MOST_CHARACTERS:].splitlines():
+            if _COMPLAINT.search(line):
+                paths |= dict.fromkeys(
+                    path.rstrip(".") for path in _PATH.findall(line) if not path.startswith(tuple(own))
+                )
+    return tuple(path for path in paths if _exists(path) and not readable(path))[:_MOST_PATHS]
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).is_file() or (Path(path).is_dir() and path.count("/") > 1)
+    except OSError:
+        return False

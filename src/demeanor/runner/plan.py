@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from demeanor.config import WELL_KNOWN, Table, maker_of
 from demeanor.core.text.wording import count
 from demeanor.core.values.agent import Agent, asks_user, start_seconds, unable
 from demeanor.core.values.errors import BadInput, did_you_mean
-from demeanor.core.values.eval import Eval
+from demeanor.core.values.eval import Eval, ProviderChoice
 from demeanor.core.values.fault import Fault
 from demeanor.core.values.intervention import Intervention
 from demeanor.core.values.policy import Policy
@@ -22,7 +23,6 @@ from demeanor.runner.features.mcp_servers import check_servers, check_tool_fault
 from demeanor.runner.judge_settings import check_judges, with_judge
 from demeanor.runner.prefixes import load_prefixes
 from demeanor.runner.selection import collect_evals, select_evals
-from demeanor.runner.subject_choice import SubjectChoice
 from demeanor.runner.template import check_template
 from demeanor.runner.users import check_user_functions, check_users
 from demeanor.store import refuse_shared_folders
@@ -185,3 +185,135 @@ def _check_params(agent: Agent, eval_: Eval) -> None:
             raise BadInput(f"{agent.name} does not know this key", where=where, key=f"params.{key}", remedy=remedy)
     if read_params := getattr(agent, "read_params", None):
         read_params(params, where)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubjectChoice:
+    """Chooses the subjects of evals."""
+
+    catalog: Catalog
+    """The agents and models."""
+
+    request: RunRequest
+    """The subjects and the model that are asked for, if any."""
+
+    environ: Mapping[str, str]
+    """The environment, with the API keys."""
+
+    made: dict[str, Subject] = field(default_factory=dict)
+    """The subjects made so far, by name: equal subjects are one object, since their fingerprints are cached by it."""
+
+    def of(self, eval_: Eval) -> Iterator[tuple[Subject, str | None]]:
+        """The subjects of an eval, each with the reason why it can't be used; None if it can."""
+        request = self.request
+        if eval_.subjects and not request.subjects and request.model is None:
+            place = f"{eval_.source.path}: subjects"
+            yield from ((self._subject(name, place), None) for name in eval_.subjects)
+            return
+        choosing = request.model is None and eval_.models
+        agents = []
+        for text, place in self._texts():
+            agent, _, model = text.partition(":")
+            if choosing and (not request.subjects or (not model and self._takes_model(agent))):
+                agents.append(agent)
+            else:
+                yield self._subject(text, place), None
+        for agent in dict.fromkeys(agents):
+            yield from self._with_models(eval_, agent)
+
+    def _with_models(self, eval_: Eval, agent: str) -> Iterator[tuple[Subject, str | None]]:
+        """An agent with each model of an eval."""
+        place = f"{eval_.source.path}: models"
+        asks = self.catalog.agent(agent).dialect is not None
+        choices = {model: (model, "") for model in eval_.models}
+        if asks and eval_.provider is not None:
+            choices = {model: served_model(self.catalog, eval_.provider, model, self.environ) for model in eval_.models}
+        missing = next((variables for _, variables in choices.values() if variables), "")
+        for model, _ in choices.values():
+            if missing:
+                yield Subject(agent=agent, model=model), f"needs the environment variable {missing}"
+            else:
+                yield self._subject(f"{agent}:{model}", place), None
+
+    def _takes_model(self, name: str) -> bool:
+        """Whether the model makes a difference to an agent: it asks it, or is told its name."""
+        agent = self.catalog.agent(name)
+        return agent.dialect is not None or getattr(agent, "names_model", False)
+
+    def _texts(self) -> Sequence[tuple[str, str]]:
+        """The subjects of the request or the configuration, each with the place where it is written."""
+        if self.request.subjects:
+            return [(text, "--subject") for text in self.request.subjects]
+        config = self.catalog.config
+        at_night = self.request.kind == "nightly" and config.nightly.subjects
+        key = "nightly.subjects" if at_night else "subjects"
+        return [(text, f"{config.where}: {key}" if config.subjects else "") for text in self.catalog.subjects]
+
+    def _subject(self, text: str, place: str) -> Subject:
+        """The subject of this name, with the model and the intervention of the run."""
+        model = self.request.model
+        place = place if model is None else "--model"
+        if text not in self.made:
+            self.made[text] = self.request.intervention.on(self.catalog.subject(text, model, where=place))
+        return self.made[text]
+
+
+_CLINE = "cline"
+_NAMES = {"openai-native": "openai", "google": "gemini", "openai-compatible": "openai"}
+"""Names of Cline → ours. Its `openai` is any compatible server, with a URL in an environment variable."""
+
+
+def served_model(catalog: Catalog, choice: ProviderChoice, model: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """The catalog's name for a model of a scenario, and the variables that it lacks, if any."""
+    if model in catalog.config.models or catalog.replaying:
+        return model, ""
+    free = choice.name is None and not choice.key_env
+    if free and not choice.base_url_env and (maker := maker_of(model)):  # the same subject wherever it is written
+        return model, "" if maker in catalog.config.providers else _missing(maker, environ)
+    if free and not environ.get(WELL_KNOWN[_CLINE].key_env):
+        return _by_name(catalog, model, environ)
+    name = choice.name or _CLINE
+    ours = _NAMES.get(name, name)
+    providers = {*WELL_KNOWN, *catalog.config.providers, *_NAMES}
+    if name not in providers:
+        remedy = did_you_mean(name, providers, f"known providers: {', '.join(sorted(providers))}")
+        raise BadInput(f"unknown provider {name!r}", where=choice.where, key="provider", remedy=remedy)
+    default = WELL_KNOWN[ours].key_env if ours in WELL_KNOWN and ours not in catalog.config.providers else ""
+    variables = [variable for variable in (choice.key_env or default, choice.base_url_env) if variable]
+    if missing := ", ".join(variable for variable in variables if not environ.get(variable)):
+        return f"{ours}/{model}", missing
+    if choice.key_env or choice.base_url_env:
+        ours = _add_provider(catalog, ours, choice, environ)
+    return f"{ours}/{model}", ""
+
+
+def _by_name(catalog: Catalog, model: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Without a key of Cline, the name of the model may tell its provider: `openai/gpt-5`, `google/gemini-3-flash`."""
+    provider, slash, rest = model.partition("/")
+    ours = _NAMES.get(provider, provider)
+    if slash and ours in catalog.config.providers:
+        return f"{ours}/{rest}", ""
+    if not slash or ours not in WELL_KNOWN:
+        return model, "" if catalog.models.is_configured(model) else WELL_KNOWN[_CLINE].key_env
+    return f"{ours}/{rest}", _missing(ours, environ)
+
+
+def _missing(provider: str, environ: Mapping[str, str]) -> str:
+    """The variables of which a model of this provider needs any; empty if it has Cline's key or the provider's."""
+    variables = (WELL_KNOWN[_CLINE].key_env, WELL_KNOWN[provider].key_env)
+    return "" if any(environ.get(variable) for variable in variables) else " or ".join(variables)
+
+
+def _add_provider(catalog: Catalog, ours: str, choice: ProviderChoice, environ: Mapping[str, str]) -> str:
+    """Add the provider that the variables of `auth` describe, named after them, to the catalog; returns its name."""
+    variable = choice.base_url_env or choice.key_env or ours
+    name = variable.lower().removesuffix("_base_url").removesuffix("_api_key").replace("_", "-")
+    data: dict[str, object] = {}
+    if choice.base_url_env:
+        data |= {"base_url": environ[choice.base_url_env], "dialect": "openai-chat"}
+    elif ours in WELL_KNOWN:
+        data |= {"base_url": WELL_KNOWN[ours].base_url, "dialects": WELL_KNOWN[ours].dialects.split()}
+    if choice.key_env:
+        data["key_env"] = choice.key_env
+    catalog.models.add_provider(name, Table(data, where=choice.where, prefix="auth."))
+    return name

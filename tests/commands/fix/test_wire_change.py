@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from demeanor.commands.fix.wire_change import NotOnTheWire, wire_change
+from demeanor.commands.fix.wire_trial import NotOnTheWire, wire_change
 from demeanor.core.text.instructions import instructions
 from demeanor.core.trees.tree import Change, Entry
 from demeanor.core.values.exchange import Request

@@ -21,7 +21,7 @@ from demeanor.core.text.wording import (
     shortened_to_end,
     slug,
 )
-from demeanor.judge.word_diff import changed_words
+from demeanor.judge.snapshot import changed_words
 
 ANY = st.text(st.characters(exclude_categories=()))
 NASTY = st.text(alphabet="`|\\<>&[]()!*_~@#:/.wh$\"' \n\ta1\x1b\u202e")

@@ -17,8 +17,7 @@ from aiohttp import web
 from demeanor.core.values.exchange import ProviderError, Request, Response, StopReason, Usage
 from demeanor.core.values.messages import Part, Text, ToolCall
 from demeanor.gateway import contract
-from demeanor.gateway.contract.expectation import ABSENT, look_up, mismatches
-from demeanor.gateway.contract.spelling import spellings
+from demeanor.gateway.contract.runner import ABSENT, look_up, mismatches, spellings
 from demeanor.gateway.contract.view import events_of
 from demeanor.gateway.dialects import DIALECTS
 from demeanor.gateway.dialects.dialect import Malformed

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.agents.native_agent.prompt import SYSTEM
+from demeanor.agents.native_agent.loop import SYSTEM
 from demeanor.agents.native_agent.tools import TOOLS
 from demeanor.core.values.exchange import Request, StopReason
 from demeanor.core.values.messages import Message, Text, Tool, ToolCall, ToolResult

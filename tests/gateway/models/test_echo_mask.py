@@ -6,7 +6,7 @@ import json
 
 from hypothesis import given, strategies as st
 
-from demeanor.gateway.models.echo_mask import EchoMask, secret_forms
+from demeanor.gateway.models.provider import EchoMask, secret_forms
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=8, max_size=40)
 

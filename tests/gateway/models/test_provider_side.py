@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.gateway.models.provider_side import provider_side
+from demeanor.gateway.models.live_model import provider_side
 
 HERE = "https://example.org/a.png"
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.gateway.script.tool_output import unwrap
+from demeanor.gateway.script.rule_reader import unwrap
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from demeanor.plugins.cluster.attempt_queue import AttemptQueue
+from demeanor.plugins.cluster.worker import AttemptQueue
 
 LONG = 600.0
 """Seconds; it only guards against hanging."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from demeanor.plugins.cluster.places import Places
+from demeanor.plugins.cluster.dask_executor import Places
 
 
 def test_places_are_given_in_order_and_never_more_than_there_are() -> None:

@@ -7,8 +7,8 @@ import msgpack
 import pytest
 
 from demeanor.plugins.cluster import worker_link
-from demeanor.plugins.cluster.attempt_queue import AttemptQueue
 from demeanor.plugins.cluster.messages import pack_replies
+from demeanor.plugins.cluster.worker import AttemptQueue
 from demeanor.plugins.cluster.worker_link import UnknownRun, WorkerLink, WorkerLost
 
 

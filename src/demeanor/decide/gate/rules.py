@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from demeanor.core.text.wording import all_of, count
 from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide.gate import always, check_in, optimal
+from demeanor.decide.gate.always import ask_for, decide
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.confirmation import confirm_rejection
 from demeanor.decide.gate.effort import EFFORTS, STANDARD, Effort
 from demeanor.decide.policies import exit_code, too_many_voids
 
@@ -81,3 +82,19 @@ def next_trials(answers: Sequence[GateAnswer], *, budget: int | None = None) -> 
 def gate_exit_code(answers: Sequence[GateAnswer]) -> ExitCode:
     """Rejected if one cell is rejected; otherwise undecided if one cell is undecided."""
     return exit_code(answer.decision for answer in answers)
+
+
+def confirm_rejection(answer: GateAnswer, trials: int) -> GateAnswer:
+    """The answer, if a rejection needs a failure among this many fresh trials; 0 for no confirmation."""
+    if trials == 0 or answer.decision.answer != "reject" or answer.used is None:
+        return answer
+    cell, rule, reason = answer.cell, answer.decision.rule, answer.decision.reason
+    fresh = cell.outcomes[answer.used : answer.used + trials]
+    if False in fresh:
+        return replace(answer, decision=replace(answer.decision, reason=f"{reason}; confirmed by a fresh trial"))
+    if len(fresh) == trials:
+        decision = decide(cell, rule, "accept", f"{reason}; not confirmed: {all_of(trials, 'fresh trial')} passed")
+    else:
+        waiting = f"{reason}; to be confirmed by {count(trials, 'fresh trial')}"
+        decision = ask_for(cell, rule, trials - len(fresh), waiting)
+    return replace(decision, rates=answer.rates)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -18,7 +19,6 @@ from yarl import URL
 
 from demeanor.core.redaction.encodings import can_be_secret, secret_headers
 from demeanor.core.values.exchange import ProviderError
-from demeanor.gateway.models.echo_mask import EchoMask, secret_forms
 from demeanor.gateway.models.rate_limit import RateLimiter
 from demeanor.gateway.models.upstream import UpstreamInterrupted
 
@@ -229,3 +229,69 @@ def _proxy_url(url: URL) -> str | None:
     """The proxy that the environment sets for a URL."""
     proxy = getproxies().get(url.scheme)
     return proxy if proxy and not proxy_bypass(url.host or "") else None
+
+
+NOTE = "the provider repeated its key or a configured header to the agent; it was masked"
+
+_SHORTEST = 8
+"""Shorter values occur in ordinary text by chance."""
+
+
+def secret_forms(secrets: Iterable[str]) -> Sequence[bytes]:
+    """How secrets may occur in a response: the longest form first, because it may contain another."""
+    forms = {form for secret in secrets if len(secret) >= _SHORTEST for form in _forms(secret)}
+    return sorted(forms, key=len, reverse=True)
+
+
+class EchoMask:
+    """Masks secrets in the chunks of one response."""
+
+    def __init__(self, forms: Sequence[bytes], note: Callable[[str], None]) -> None:
+        """`forms` are those of the secrets, see `secret_forms`; `note` is called if something was masked."""
+        self._forms = forms
+        self._note = note
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """The next chunk; an end that may be the beginning of a secret is held back."""
+        data = self._masked(self._held + chunk)
+        keep = max((_overlap(data, form) for form in self._forms), default=0)
+        self._held = data[len(data) - keep :]
+        return data[: len(data) - keep]
+
+    def close(self) -> bytes:
+        """What was held back."""
+        rest, self._held = self._held, b""
+        return rest
+
+    def text(self, text: str) -> str:
+        """A whole text, such as the value of a header."""
+        return self._masked(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+    def _masked(self, data: bytes) -> bytes:
+        for form in self._forms:
+            if form in data:
+                data = data.replace(form, b"*" * len(form))
+                self._note(NOTE)
+        return data
+
+
+def _forms(secret: str) -> Iterator[bytes]:
+    """A secret as it is, and escaped up to three times in JSON strings."""
+    for ascii_only in (True, False):
+        text = secret
+        for _ in range(4):
+            yield text.encode("utf-8", "surrogateescape")
+            yield text.replace("/", "\\/").encode("utf-8", "surrogateescape")
+            text = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
+def _overlap(data: bytes, form: bytes) -> int:
+    """The length of the end of `data` that is a beginning of `form`."""
+    start = max(0, len(data) - len(form) + 1)
+    at = data.find(form[:1], start)
+    while at >= 0:
+        if form.startswith(data[at:]):
+            return len(data) - at
+        at = data.find(form[:1], at + 1)
+    return 0

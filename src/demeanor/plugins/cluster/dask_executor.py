@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,6 @@ from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.cluster.budget_ledger import BudgetLedger
 from demeanor.plugins.cluster.cluster_run import ClusterRun
 from demeanor.plugins.cluster.messages import AttemptRequest, BadMessage
-from demeanor.plugins.cluster.places import Places
 from demeanor.plugins.cluster.run_setup import project_packer, run_setup, sent_scenario
 from demeanor.plugins.cluster.session import ClusterSession
 from demeanor.plugins.cluster.spec import ClusterSpec
@@ -178,3 +178,43 @@ class DaskExecutor:
             if template.folder not in self._starts:
                 self._starts[template.folder] = await asyncio.to_thread(pack_start, template)
         return self._starts[template.folder]
+
+
+class Places:
+    """Places in which attempts can run; first come, first served."""
+
+    def __init__(self, total: int = 0) -> None:
+        self.total = total
+        self.taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def resize(self, total: int) -> None:
+        """Change the number of places; those that are taken stay so."""
+        self.total = total
+        self._wake()
+
+    async def acquire(self) -> None:
+        """Wait for a place."""
+        if self.taken < self.total and not self._waiting:
+            self.taken += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Give the place back."""
+        self.taken -= 1
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting and self.taken < self.total:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self.taken += 1
+                turn.set_result(None)

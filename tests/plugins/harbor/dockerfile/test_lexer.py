@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from demeanor.plugins.harbor.dockerfile.lexer import expand, split
+from demeanor.plugins.harbor.dockerfile.planner import expand, split
 
 VALUES = {"who": "world", "empty": "", "path": "/a b"}
 

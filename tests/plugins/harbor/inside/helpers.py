@@ -18,7 +18,7 @@ from demeanor.core.values.capture import Capture
 from demeanor.core.values.process import ProcessEnd
 from demeanor.plugins.harbor.trials.result import TrialFolder
 from demeanor.plugins.harbor.trials.to_capture import to_capture
-from demeanor.runner.task_agent import TaskAgent
+from demeanor.runner.catalog import TaskAgent
 from tests.helpers.harbor_engine import PROGRAM, WITHOUT
 from tests.helpers.processes import command_line, others
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from demeanor.core.values.exchange import Exchange
 from demeanor.gateway.script import Turn
 from demeanor.gateway.script.turn import ScriptOutput
-from demeanor.plugins.harbor.trials.socket_handoff import SOCKET_NAME, accept_listeners
+from demeanor.plugins.harbor.trials.model_route import SOCKET_NAME, accept_listeners
 from demeanor.sandboxes.host.bwrap_args import PORT
 from tests.gateway.helpers import playing
 from tests.plugins.harbor.inside.helpers import HarborProject, HarborTrial

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.plugins.harbor.trials.socket_handoff import SOCKET_NAME, accept_listeners
+from demeanor.plugins.harbor.trials.model_route import SOCKET_NAME, accept_listeners
 
 
 class Session:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from demeanor.plugins.harbor.trials import stall_watch as silence
-from demeanor.plugins.harbor.trials.stall_watch import StallWatch
+from demeanor.plugins.harbor.trials.attempt import StallWatch
 
 
 class Session:

@@ -20,7 +20,7 @@ from demeanor.core.values.trajectory import Called, Said
 from demeanor.core.values.verdict import VoidCause
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder
 from demeanor.plugins.harbor.trials.to_capture import to_capture
-from demeanor.runner.task_agent import TaskAgent
+from demeanor.runner.catalog import TaskAgent
 from tests.plugins.harbor.trials.test_result import trial
 
 FAILED = ProviderError(status=500, reason="server", message="oops")

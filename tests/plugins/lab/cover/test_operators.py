@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from demeanor.core.text.instructions import PromptInstruction
 from demeanor.core.values.intervention import Intervention
-from demeanor.plugins.lab.cover.operators import change, changeable
+from demeanor.plugins.lab.cover.workflow import change, changeable
 
 SENT = tuple(
     PromptInstruction(id=name, kind="sentence", place=place, text=text)

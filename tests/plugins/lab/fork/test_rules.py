@@ -8,7 +8,7 @@ from statistics import mean
 
 from demeanor.plugins.lab.bisect.report import BisectOutcome
 from demeanor.plugins.lab.bisect.rules import AT_THE_ENDS
-from demeanor.plugins.lab.fork.rules import Scan
+from demeanor.plugins.lab.fork.workflow import Scan
 from demeanor.statistics.bisection import Tries
 
 STEPS = 12

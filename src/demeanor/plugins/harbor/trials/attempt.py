@@ -8,14 +8,16 @@ containers.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from demeanor.core.values.capture import Capture
+from demeanor.core.values.capture import Capture, stall_seconds
 from demeanor.core.values.errors import WorldError
 from demeanor.core.values.fingerprints import TASK_ENVIRONMENT, scenario_hashes
-from demeanor.core.values.ports import SandboxSession
+from demeanor.core.values.ports import GatewaySession, SandboxSession
 from demeanor.core.values.process import Launch, Limits, ProcessEnd
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import VoidCause
@@ -25,7 +27,6 @@ from demeanor.plugins.harbor.trials.context import TaskContext
 from demeanor.plugins.harbor.trials.job import agent_config, job_config, max_seconds
 from demeanor.plugins.harbor.trials.model_route import ModelRoute, open_route
 from demeanor.plugins.harbor.trials.result import NoTrial, TrialFolder, read_trial
-from demeanor.plugins.harbor.trials.stall_watch import StallWatch
 from demeanor.plugins.harbor.trials.to_capture import to_capture
 
 _JOB = "job.json"
@@ -100,3 +101,49 @@ async def _run(
     )
     limits = Limits(wall=max_seconds(trial, task), grace=_GRACE, farewell=_GRACE, output_bytes=_OUTPUT)
     return await session.run(launch, limits=limits, last_activity=time.monotonic)
+
+
+_INTERVAL = 0.5
+_TOLERANCE = 3.0
+
+
+class StallWatch:
+    """When the gateway was waiting for the provider, and for how long."""
+
+    def __init__(self, session: GatewaySession | None) -> None:
+        self._session = session
+        self._silences: list[tuple[float, float]] = []
+
+    @classmethod
+    @asynccontextmanager
+    async def of(cls, session: GatewaySession | None) -> AsyncIterator[StallWatch]:
+        """A watch that polls the session within this context."""
+        watch = cls(session)
+        polling = asyncio.ensure_future(watch._poll_repeatedly()) if session else None
+        try:
+            yield watch
+        finally:
+            if polling:
+                polling.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await polling
+
+    async def _poll_repeatedly(self) -> None:
+        while True:
+            self._poll()
+            await asyncio.sleep(_INTERVAL)
+
+    def _poll(self) -> None:
+        if self._session is None or not self._session.waiting():
+            return
+        silent = time.monotonic() - self._session.last_activity()
+        if self._silences and silent > self._silences[-1][1]:
+            self._silences.pop()  # the same silence continues
+        self._silences.append((time.time(), silent))
+
+    def at(self, moment: float | None, timeout: float) -> float | None:
+        """How long the provider had been silent at a time (seconds since 1970), if that is long enough to blame it."""
+        if moment is None:
+            return None
+        silent = max((seconds for when, seconds in self._silences if abs(when - moment) < _TOLERANCE), default=None)
+        return stall_seconds(silent, timeout)

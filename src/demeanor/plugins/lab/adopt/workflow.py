@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from demeanor.commands.validate.workflow import validate
-from demeanor.core.redaction.redactor import Redactor
+from demeanor.core.redaction.redactor import Redactor, without_digits
+from demeanor.core.redaction.values import redacted
 from demeanor.core.text.wording import one_line
 from demeanor.core.trees.file_set import write_files
 from demeanor.core.values.errors import BadInput, DemeanorError
-from demeanor.core.values.session import PastSession
-from demeanor.plugins.lab.adopt.clean import cleaned
+from demeanor.core.values.session import PastSession, Round
+from demeanor.core.values.trajectory import Aside, Called, Concluded, Event, Said, Thought
 from demeanor.plugins.lab.adopt.eval_file import eval_text
 from demeanor.plugins.lab.adopt.report import Adopted, AdoptReport
 from demeanor.plugins.lab.adopt.rules import facts_of
@@ -118,3 +121,52 @@ def session_phrase(session: PastSession) -> str:
     who = f"a session of {session.agent}" if session.agent else "recorded traffic"
     day = f", {session.started[:10]}" if session.started else ""
     return one_line(f"{who} ({session.model}{day})" if session.model else f"{who}{day}", width=150)
+
+
+_HOME = re.compile(r"/(?:home|Users)/[^/\s\"'`:;,<>|&()\\]+|/root(?=/)")
+_DEEPEST = 40
+
+
+def cleaned(session: PastSession, redactor: Redactor) -> PastSession:
+    """The session without secrets; paths are relative to its folder, and home directories are `~`.
+
+    Marks of secrets that were replaced when it was kept lose their digits, which differ from run to run.
+    """
+    kept = redacted(session, redactor)
+    folder = session.folder.rstrip("/")
+
+    def plain(text: str) -> str:
+        text = text.encode("utf-8", "replace").decode()  # JSON can contain halves of characters
+        if folder:
+            text = text.replace(f"{folder}/", "")
+            text = re.sub(rf"{re.escape(folder)}(?![\w.-])", ".", text)
+        return _HOME.sub("~", without_digits(text))
+
+    return replace(kept, rounds=tuple(_round(round_, plain) for round_ in kept.rounds))
+
+
+def _round(round_: Round, plain: Callable[[str], str]) -> Round:
+    events = tuple(_event(event, plain) for event in round_.events)
+    return replace(round_, prompt=plain(round_.prompt), events=events)
+
+
+def _event(event: Event, plain: Callable[[str], str]) -> Event:
+    if isinstance(event, Said | Thought | Concluded):
+        return replace(event, text=plain(event.text))
+    if isinstance(event, Called):
+        result = None if event.result is None else plain(event.result)
+        arguments = {name: _value(value, plain, 0) for name, value in event.arguments.items()}
+        return replace(event, arguments=arguments, result=result, raw=plain(event.raw))
+    if isinstance(event, Aside):
+        return replace(event, said=plain(event.said), prompt=plain(event.prompt))
+    return event
+
+
+def _value(value: Any, plain: Callable[[str], str], depth: int) -> Any:
+    if isinstance(value, str):
+        return plain(value)
+    if depth > _DEEPEST:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _value(item, plain, depth + 1) for key, item in value.items()}
+    return [_value(item, plain, depth + 1) for item in value] if isinstance(value, list | tuple) else value

@@ -6,7 +6,7 @@ The trials of each commit are in a run of their own. A bisection that is started
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,11 +14,14 @@ from demeanor.config import Config
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.eval import Eval
+from demeanor.core.values.fingerprints import PATH_TOOLS, TASK_ENVIRONMENT, subject_hash, without_files
+from demeanor.core.values.history import RunCell
+from demeanor.core.values.ports import History
 from demeanor.core.values.run_request import RunRequest
+from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Cell, Plan
 from demeanor.core.values.usage import total
 from demeanor.plugins.lab.bisect.commit_trials import Visited, visit
-from demeanor.plugins.lab.bisect.prior_trials import PriorTrials, find_prior_trials
 from demeanor.plugins.lab.bisect.report import BisectOutcome
 from demeanor.plugins.lab.bisect.rules import Search
 from demeanor.results import eval_hashes, open_project_history
@@ -28,6 +31,7 @@ from demeanor.runner import (
     RunBudget,
     check_sandbox,
     choose_evals,
+    path_tools,
     plan_evals,
     shared_executor,
     task_environment,
@@ -301,3 +305,54 @@ def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) 
     if cell.skipped is not None:
         raise UsageError(f"{cell.id}: it can't run: {cell.skipped}")
     return evals[0], cell
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PriorTrials:
+    """The reusable trials of one commit."""
+
+    tries: Tries
+    """The trials that count."""
+
+    fingerprint: str
+    """The fingerprint of the subject."""
+
+    runs: tuple[str, ...]
+    """Their runs, the latest last."""
+
+
+def find_prior_trials(
+    history: History,
+    commits: Collection[str],
+    name: str,
+    subject: Subject,
+    *,
+    eval_hash: str,
+    environment: str | None = None,
+) -> dict[str, PriorTrials]:
+    """Commit → its reusable trials. `environment` is that of a Harbor task; other evals have none."""
+    if not eval_hash:
+        return {}
+    by_commit: dict[str, list[RunCell]] = {}
+    facts = {PATH_TOOLS: path_tools()} if environment is None else {TASK_ENVIRONMENT: environment}
+    for cell in history.eval_history(name, str(subject)):
+        same = subject_hash(subject, version=cell.agent_version, prompt=cell.prompt_hash, facts=facts)
+        counts = (
+            cell.judged
+            and cell.dirty is False
+            and cell.eval_hash == eval_hash
+            and without_files(cell.fingerprint) == same
+        )
+        if cell.commit is not None and cell.commit in commits and counts:
+            by_commit.setdefault(cell.commit, []).append(cell)
+    return {commit: _sum_up(cells) for commit, cells in by_commit.items()}
+
+
+def _sum_up(cells: list[RunCell]) -> PriorTrials:
+    latest = cells[-1].fingerprint
+    alike = [cell for cell in cells if cell.fingerprint == latest]
+    return PriorTrials(
+        tries=sum((Tries(cell.passed, cell.failed) for cell in alike), Tries()),
+        fingerprint=latest,
+        runs=tuple(cell.run for cell in alike),
+    )

@@ -10,9 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import fsum
 
-from demeanor.core.text.instructions import PromptInstruction, PromptPiece, instructions, pieces
+from demeanor.core.text.instructions import SYSTEM, PromptInstruction, PromptPiece, instructions, pieces
+from demeanor.core.text.prompt_edits import shortened
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.capture import Capture
@@ -27,7 +29,6 @@ from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.decide import Baseline
 from demeanor.observe import first_request
 from demeanor.plugins.lab.cover.kept_trials import kept_trials
-from demeanor.plugins.lab.cover.operators import change, changeable
 from demeanor.plugins.lab.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
 from demeanor.reports.prompt_coverage import CoverOperator
 from demeanor.statistics import Tries
@@ -350,3 +351,27 @@ def shared_words(evals: Mapping[str, str], instructions: Mapping[str, str]) -> d
 def text_of(eval_: Eval) -> str:
     """What an eval speaks of: its name, its description and its prompts."""
     return "\n".join((eval_.name.replace("_", " "), eval_.description, *map(str, eval_.scenario.prompts)))
+
+
+def changeable(operator: CoverOperator, sent: Sequence[PromptInstruction]) -> dict[str, str]:
+    """The instructions that the operator can change → the one that it needs for it, or an empty text."""
+    if operator == "shorten":
+        return {instruction.id: "" for instruction in sent if shortened(instruction.text) != instruction.text}
+    if operator == "negate":
+        return {instruction.id: "" for instruction in sent if instruction.kind != "block"}
+    if operator == "swap":
+        own = [instruction.id for instruction in sent if instruction.place == SYSTEM]
+        return {id_: other for number, (id_, other) in enumerate(pairwise(own)) if number % 2 == 0}
+    return {instruction.id: "" for instruction in sent}
+
+
+def change(operator: CoverOperator, ids: Collection[str], partners: Mapping[str, str]) -> Intervention:
+    """The intervention that changes some instructions."""
+    chosen = tuple(sorted(ids))
+    if operator == "negate":
+        return Intervention(negated=chosen)
+    if operator == "shorten":
+        return Intervention(shortened=chosen)
+    if operator == "swap":
+        return Intervention(swapped=tuple((id_, partners[id_]) for id_ in chosen))
+    return Intervention(without=chosen)
