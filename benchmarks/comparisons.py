@@ -10,7 +10,7 @@ import numpy as np
 from demeanor.core.text.percent import share
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
-from demeanor.decide import Comparison, compare, to_look_at_again
+from demeanor.decide.comparison import Comparison, compare, to_look_at_again
 
 FIRST, SECOND = 10, 20
 EVALS = 50

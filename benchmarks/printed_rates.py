@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from demeanor.core.text.percent import rate as percent, share
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
-from demeanor.decide import Baseline, compare
+from demeanor.decide.comparison import compare
 from demeanor.decide.gate import (
     STANDARD,
     GateAnswer,
@@ -35,6 +35,7 @@ from demeanor.decide.gate import (
 from demeanor.decide.gate.effort import LARGE_DROP, SMALL_DROP
 from demeanor.decide.gate.frontier import operating, plan_after
 from demeanor.decide.gate.suite import SuiteRates
+from demeanor.decide.nights import Baseline
 from demeanor.decide.promotion import policy_rule, promote
 from demeanor.decide.promotion.cusum import BAD, BETWEEN_FALSE_ALARMS, GOOD
 from demeanor.statistics import NIGHTS_BETWEEN_FALSE_ALARMS, chart, night_correlation, table

@@ -18,8 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.lock_file import lock_name
-from demeanor.agents.package import Package, find_python, this_platform
+from demeanor.agents.packages.lock_file import lock_name
+from demeanor.agents.packages.package import Package, find_python, this_platform
 from demeanor.agents.registry import CODING_AGENTS, adapter
 from demeanor.plugins.harbor.program import HARBOR
 

@@ -17,7 +17,10 @@ from demeanor.core.values.notes import NoteLabel
 from demeanor.core.values.record import Record, RunKind
 from demeanor.core.values.trajectory import Event
 from demeanor.results import find_past_run, open_project_history, read_steps
-from demeanor.store import COLUMNS, arrow_schema, open_capture_store, place_of, read_notes, row
+from demeanor.store.captures import open_capture_store
+from demeanor.store.exports import COLUMNS, arrow_schema, row
+from demeanor.store.history import read_notes
+from demeanor.store.runs import place_of
 
 if TYPE_CHECKING:
     import pyarrow  # type: ignore[import-untyped]

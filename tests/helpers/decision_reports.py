@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
-from demeanor.decide.baseline import Baseline
-from demeanor.decide.comparison import compare
+from demeanor.decide.comparison.rules import compare
 from demeanor.decide.gate.cell import GateCell
 from demeanor.decide.gate.effort import STANDARD
 from demeanor.decide.gate.error_rates import applied_rates
 from demeanor.decide.gate.rules import gate, gate_exit_code
+from demeanor.decide.nights.baseline import Baseline
 from demeanor.reports.comparison.report import CompareReport, Side, compare_report
 from demeanor.reports.gate.report import GateReport, gate_report
 from demeanor.reports.run.report import RunReport

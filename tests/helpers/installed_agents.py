@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from demeanor.agents.installer import install
+from demeanor.agents.packages.installer import install
 from demeanor.agents.registry import CODING_AGENTS, adapter
 
 AGENTS_FOLDER = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "demeanor-test-agents"

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from demeanor.gateway.local.fetch import fetch
+from demeanor.gateway.local.download import fetch
 from demeanor.gateway.local.weights import SMOLLM2, WeightsCache, weights_cache
 
 

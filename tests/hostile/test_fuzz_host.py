@@ -49,7 +49,7 @@ from demeanor.plugins.cluster.worker_attempt import PackedStart, WorkerAttempts
 from demeanor.plugins.harbor.images.layer import apply_layer, remove_tree
 from demeanor.plugins.harbor.images.tar_stream import Allowance
 from demeanor.runner.agent_start import start_eval
-from demeanor.store.captures.capture_json import capture_json
+from demeanor.store.captures.document import capture_json
 from tests.gateway.server.test_fuzz import mutated_bytes
 from tests.helpers.project import Project
 from tests.hostile.test_fuzz import COUNT, allowing, fuzz

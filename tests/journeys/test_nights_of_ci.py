@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from demeanor.store import RUN_FILE
+from demeanor.store.runs import RUN_FILE
 from tests.helpers.github import REPOSITORY, PlayedGitHub
 from tests.helpers.project import Project
 from tests.helpers.versions import Versions

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.trial import Plan, named_cell
-from demeanor.decide import latest_shifts
-from demeanor.decide.baseline import baseline_of, correlation_of
+from demeanor.decide.nights import latest_shifts
+from demeanor.decide.nights.baseline import baseline_of, correlation_of
 from demeanor.results import baselines_of
 from tests.helpers.histories import night, nights
 

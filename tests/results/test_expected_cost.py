@@ -8,7 +8,7 @@ from pathlib import Path
 from demeanor.config.config import read_config
 from demeanor.core.values.evidence import Spent
 from demeanor.results import trial_costs
-from demeanor.store import open_history
+from demeanor.store.history import open_history
 from tests.helpers.runs import a_run, records, write
 from tests.runner.test_plan import an_eval, plan
 

@@ -15,7 +15,7 @@ from demeanor.decide.promotion import promote
 from demeanor.reports.eval_history import make_eval_history
 from demeanor.reports.night import NightReport, make_night_report, near_of_night
 from demeanor.results import all_nights, cells_of_nights, counted_nights, night_filter, nights_until
-from demeanor.store import SqlHistory, open_history
+from demeanor.store.history import SqlHistory, open_history
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.site import DashboardSite

@@ -26,7 +26,7 @@ from demeanor.config.config import JudgeRules, read_settings
 from demeanor.config.tables import SCOPES, EvidenceRules, GateRules, NightRules, StatisticsRules
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.sandbox_spec import Ceilings
-from demeanor.gateway import Price
+from demeanor.gateway.models import Price
 from demeanor.gateway.models.registry import ModelSource, read_model, read_provider
 from demeanor.runner.engines import engine_class, installed_engines
 from demeanor.runner.executors import executor_module, installed_executors

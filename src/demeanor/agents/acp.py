@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor._version import __version__
-from demeanor.agents.executables import PACKAGE_ENV, package_paths, started_by_path
+from demeanor.agents.environments.executables import PACKAGE_ENV, package_paths, started_by_path
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.mcp_servers import Servers, filled_servers, read_mcp_servers, server_tables
 from demeanor.agents.overrides import Overrides, read_params

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.executables import started_by_path
+from demeanor.agents.environments.executables import started_by_path
 from demeanor.agents.jsonl import json_arguments, json_lines, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import filled_servers, server_tables

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from demeanor._version import __version__
-from demeanor.agents.executables import PACKAGE_ENV, package_paths
+from demeanor.agents.environments.executables import PACKAGE_ENV, package_paths
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.overrides import Overrides, read_overrides, read_params
 from demeanor.config import Table

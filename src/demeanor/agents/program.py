@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from demeanor.agents.executables import printed_version, why_missing, with_executables
+from demeanor.agents.environments.executables import printed_version, why_missing, with_executables
 from demeanor.config import Table, path_problem
 from demeanor.core.values.agent import Task
 from demeanor.core.values.dialects import DIALECT_FACTS

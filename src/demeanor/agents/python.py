@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demeanor.agents.executables import PACKAGE_ROOT, python_paths, with_executables
+from demeanor.agents.environments.executables import PACKAGE_ROOT, python_paths, with_executables
+from demeanor.agents.environments.python_environment import eval_folders, is_wide
 from demeanor.agents.jsonl import read_events
 from demeanor.agents.program import read_paths
-from demeanor.agents.python_environment import eval_folders, is_wide
 from demeanor.config import Table
 from demeanor.core.text.codec import encode
 from demeanor.core.values.agent import Ability, Orders, Task

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.executables import started_by_path, with_executables
-from demeanor.agents.folders import agents_folders
+from demeanor.agents.environments.executables import started_by_path, with_executables
 from demeanor.agents.mcp_servers import Servers, filled_servers
 from demeanor.agents.overrides import KEYS, Overrides, by_own_kinds, read_overrides, read_params
-from demeanor.agents.package import Package, find_program, installed_version, program_paths, why_found
+from demeanor.agents.packages.folders import agents_folders
+from demeanor.agents.packages.package import Package, find_program, installed_version, program_paths, why_found
 from demeanor.agents.program import in_project, named_files, placeholder_values, project_command, read_paths
 from demeanor.config import Table
 from demeanor.core.values.agent import Ability, Orders, Task

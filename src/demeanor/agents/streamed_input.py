@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from demeanor.agents.executables import PACKAGE_ENV, package_paths
+from demeanor.agents.environments.executables import PACKAGE_ENV, package_paths
 from demeanor.core.text.codec import encode
 from demeanor.core.values.agent import Orders, Task
 from demeanor.core.values.trajectory import Kind, usual_kinds

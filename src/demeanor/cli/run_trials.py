@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from demeanor.core.values.trial import Plan
     from demeanor.reports.run import RunReport
     from demeanor.runner import Catalog
-    from demeanor.store import RunFolder
+    from demeanor.store.runs import RunFolder
 
 _NOTHING_RUN = """\
 demeanor: no eval is ALWAYS_PASSES ({defined} collected), so nothing was run

@@ -11,7 +11,7 @@ from demeanor.core.values.fingerprints import eval_hash
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.ports import History
 from demeanor.core.values.trial import Plan
-from demeanor.decide import NIGHTS, Baseline, baseline_of, correlation_of, rate_histories
+from demeanor.decide.nights import NIGHTS, Baseline, baseline_of, correlation_of, rate_histories
 from demeanor.results.nights import CountedNights
 from demeanor.runner import TemplateCache, temporary_templates
 from demeanor.statistics import NightCorrelation

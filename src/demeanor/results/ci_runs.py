@@ -26,7 +26,9 @@ from demeanor.core.values.record import RunInfo
 from demeanor.results.history import open_project_history
 from demeanor.results.nights import night_filter
 from demeanor.runner import Catalog
-from demeanor.store import RUN_FILE, ImportOptions, RunFolder, SqlHistory, read_imports, write_imports
+from demeanor.store.history import SqlHistory
+from demeanor.store.imports import ImportOptions, read_imports, write_imports
+from demeanor.store.runs import RUN_FILE, RunFolder
 from demeanor.vcs import GitHub, GitHubError, NoGh, WorkflowRun, github_repository, unpack
 
 DOWNLOADS = "ci"

@@ -17,11 +17,11 @@ from demeanor.core.values.history import ModelUse, RunCell
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Cell, Plan
-from demeanor.gateway import Price, cost
+from demeanor.gateway.models import Price, cost
 from demeanor.render import numbers
 from demeanor.results.history import open_project_history
 from demeanor.runner import Catalog, budget_limits
-from demeanor.store import SqlHistory
+from demeanor.store.history import SqlHistory
 
 _RUNS = 5
 """The estimate of a cell is made from this many runs, the last ones."""

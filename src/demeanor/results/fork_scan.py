@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from demeanor.core.values.record import Record
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 
 SCAN_FILE = "fork.json"
 """The report of the last scan, in the folder of the recorded trial."""

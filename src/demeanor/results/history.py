@@ -8,7 +8,8 @@ from pathlib import Path
 from demeanor.config import Config
 from demeanor.core.values.errors import StoreUnavailable, UnknownName
 from demeanor.core.values.history import KeptDecision
-from demeanor.store import MEMORY, RunFolder, SqlHistory, find_run, history_address, open_history, sync_run
+from demeanor.store.history import MEMORY, SqlHistory, history_address, open_history
+from demeanor.store.runs import RunFolder, find_run, sync_run
 
 
 def open_project_history(

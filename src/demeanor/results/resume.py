@@ -13,7 +13,7 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan
 from demeanor.results.baselines import eval_hashes
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 
 _PATHS = "PATH"
 _OPTIONS: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from demeanor.core.values.errors import StoreError, UnknownName, UsageError
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record, RunInfo, last_attempts
 from demeanor.results.history import open_project_history
-from demeanor.store import LATEST, RUN_FILE, RunFolder, RunPlace, address_of, find_run, list_runs, place_of
+from demeanor.store.runs import LATEST, RUN_FILE, RunFolder, RunPlace, address_of, find_run, list_runs, place_of
 
 if TYPE_CHECKING:
     from demeanor.core.values.ports import History

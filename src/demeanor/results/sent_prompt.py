@@ -14,7 +14,7 @@ from demeanor.core.values.record import Record
 from demeanor.observe import first_request
 from demeanor.results.runs import StoredRun
 from demeanor.results.trial_steps import load_capture
-from demeanor.store import open_capture_store
+from demeanor.store.captures import open_capture_store
 from demeanor.vcs import TextLocation, find_texts, tracked_text_files
 
 

@@ -10,7 +10,8 @@ from demeanor.core.values.errors import StoreError
 from demeanor.core.values.record import Record
 from demeanor.core.values.trajectory import Event
 from demeanor.core.values.user import UserTurn
-from demeanor.store import CaptureStore, RunPlace, read_capture
+from demeanor.store.captures import CaptureStore, read_capture
+from demeanor.store.runs import RunPlace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

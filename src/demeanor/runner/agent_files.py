@@ -16,7 +16,7 @@ from hashlib import blake2b, file_digest
 from pathlib import Path
 from shutil import which
 
-from demeanor.agents import PACKAGE_ROOT, environment_of
+from demeanor.agents.environments import PACKAGE_ROOT, environment_of
 from demeanor.config import Config
 from demeanor.core.values.agent import Agent, Orders
 from demeanor.core.values.fingerprints import UNKNOWN

@@ -26,7 +26,8 @@ from demeanor.core.values.record import RunInfo, Store
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import DEFAULT_TRIALS, Plan, Trial
-from demeanor.gateway import MAX_CONCURRENT_CHATS, WEIGHTS, NullGateway
+from demeanor.gateway import NullGateway
+from demeanor.gateway.local import MAX_CONCURRENT_CHATS, WEIGHTS
 from demeanor.judge import ask_here, blame_unknown
 from demeanor.runner.agent_files import project_agent_files
 from demeanor.runner.attempt import AttemptContext, capture_errors, make_attempt, path_tools
@@ -43,8 +44,8 @@ from demeanor.runner.own_files import tree_of
 from demeanor.runner.sandbox import Level, probed_sandbox
 from demeanor.runner.schedule import Retries
 from demeanor.runner.template import TemplateCache
-from demeanor.sandboxes import NoneSandbox
-from demeanor.store import RunFolder, new_run
+from demeanor.sandboxes.levels import NoneSandbox
+from demeanor.store.runs import RunFolder, new_run
 from demeanor.vcs import ci_branch
 
 
@@ -130,7 +131,9 @@ def new_run_folder(results: Path) -> RunFolder:
 
 def _open_store(config: Config, folder: RunFolder, environ: Mapping[str, str]) -> Store:
     """The run folder, the history behind it, and the capture store to which captures are published."""
-    from demeanor.store import RunStore, history_address, open_capture_store
+    from demeanor.store.captures import open_capture_store
+    from demeanor.store.history import history_address
+    from demeanor.store.runs import RunStore
 
     return RunStore(folder, history_address(config, environ, folder.folder.parent), captures=open_capture_store(config))
 

@@ -29,7 +29,7 @@ from demeanor.core.trees.temp_names import temp_prefix
 from demeanor.core.values.errors import StoreError
 from demeanor.runner.catalog import Catalog
 from demeanor.runner.own_files import is_own
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 from demeanor.vcs import BuildFailed, TreeState, run_build, tree_state
 
 BUILD_LOG = "build.log"

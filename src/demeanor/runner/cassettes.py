@@ -18,7 +18,8 @@ from demeanor.runner.catalog import BARE_AGENTS, Catalog
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
-    from demeanor.gateway import CassetteProblem, Recorder, Upstream
+    from demeanor.gateway.cassette import CassetteProblem, Recorder
+    from demeanor.gateway.models import Upstream
 
 
 def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[CassetteProblem, ...]:
@@ -27,7 +28,7 @@ def cassette_problems(catalog: Catalog, chosen: Sequence[Eval]) -> tuple[Cassett
     folder = config.root / config.cassettes
     if not folder.is_dir():
         return ()
-    from demeanor.gateway import CassetteFolder, audit
+    from demeanor.gateway.cassette import CassetteFolder, audit
 
     evals = {eval_.name: eval_ for eval_ in (*_known_evals(config), *chosen)}
     names = {eval_.name for eval_ in chosen}
@@ -55,7 +56,7 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
     """Records cassettes of the trials; None if the request does not ask for it."""
     if request.record is None:
         return None
-    from demeanor.gateway import CassetteFolder, Recorder
+    from demeanor.gateway.cassette import CassetteFolder, Recorder
 
     return Recorder(
         folder=CassetteFolder(Path(request.record)),
@@ -65,7 +66,7 @@ def recorder(catalog: Catalog, request: RunRequest) -> Recorder | None:
 
 def replay_model(catalog: Catalog, trials: Mapping[str, Trial], folder: str) -> Upstream:
     """The model that answers every request about these trials, given by id, from their cassettes."""
-    from demeanor.gateway import CassetteFolder, Normaliser, ReplayModel
+    from demeanor.gateway.cassette import CassetteFolder, Normaliser, ReplayModel
 
     return ReplayModel(
         folder=CassetteFolder(_relative(Path(folder))),
@@ -79,7 +80,7 @@ def cassette_text(folder: str | None, trial: Trial) -> tuple[bytes | None, str]:
     """The cassette of a trial as text, or the reason why there is none; empty if nothing is replayed."""
     if folder is None:
         return None, ""
-    from demeanor.gateway import CassetteFolder, write_cassette
+    from demeanor.gateway.cassette import CassetteFolder, write_cassette
 
     try:
         _, cassette = CassetteFolder(_relative(Path(folder))).read(trial.eval.name, str(trial.subject), trial.number)
@@ -94,7 +95,7 @@ def changed_task_notes(plan: Plan, request: RunRequest) -> tuple[str, ...]:
     """
     if request.replay is None:
         return ()
-    from demeanor.gateway import CassetteFolder, scenario_fingerprint
+    from demeanor.gateway.cassette import CassetteFolder, scenario_fingerprint
 
     folder, changed = CassetteFolder(_relative(Path(request.replay))), dict[str, None]()
     for trial in plan.trials():

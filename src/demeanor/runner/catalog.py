@@ -16,13 +16,13 @@ from demeanor.core.values.process import ProcessEnd
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trajectory import Event, Kind
 from demeanor.core.values.verdict import VoidCause
-from demeanor.gateway import DEFAULT_MODEL, WEIGHTS
+from demeanor.gateway.local import DEFAULT_MODEL, WEIGHTS
 from demeanor.runner.engines import Engine, engine_class, installed_engines
 from demeanor.runner.secrets import known_secrets
 
 if TYPE_CHECKING:
     from demeanor.core.values.trial import Plan
-    from demeanor.gateway import ModelRegistry, Provider
+    from demeanor.gateway.models import ModelRegistry, Provider
 
 SCRIPTED = "scripted"
 
@@ -122,7 +122,7 @@ class Catalog:
     @cached_property
     def models(self) -> ModelRegistry:
         """The models of the configuration; imported only if one is needed."""
-        from demeanor.gateway import ModelRegistry
+        from demeanor.gateway.models import ModelRegistry
 
         config = self.config
         return ModelRegistry(
@@ -158,7 +158,7 @@ class Catalog:
     @cached_property
     def no_local_model(self) -> str | None:
         """Why the default local model can't be used, and what to do about it; None if it can."""
-        from demeanor.gateway import missing_requirement
+        from demeanor.gateway.local import missing_requirement
 
         return missing_requirement(WEIGHTS[DEFAULT_MODEL], self.environ)
 

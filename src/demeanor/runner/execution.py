@@ -42,7 +42,7 @@ from demeanor.runner.memory import frequent_collections, return_freed_memory
 from demeanor.runner.sandbox import Level
 from demeanor.runner.schedule import Stop, run_trials
 from demeanor.runner.ui import UI
-from demeanor.store import RunFolder, RunningTrial, discard_empty, point_latest, write_running
+from demeanor.store.runs import RunFolder, RunningTrial, discard_empty, point_latest, write_running
 
 _MOST_RUNNING = 100
 """Trials in progress that are written for pages about the run."""

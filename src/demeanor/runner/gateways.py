@@ -13,7 +13,9 @@ from demeanor.runner.catalog import Catalog
 
 if TYPE_CHECKING:
     from demeanor.core.values.trial import Trial
-    from demeanor.gateway import BudgetAccount, PrefixComparison, PrefixReplay, Upstream
+    from demeanor.gateway import BudgetAccount
+    from demeanor.gateway.cassette import PrefixComparison, PrefixReplay
+    from demeanor.gateway.models import Upstream
 
 
 def make_gateway(
@@ -73,7 +75,7 @@ def _prefix_replays(catalog: Catalog) -> Callable[[Trial], PrefixReplay | None]:
         if trial.eval.scenario.start is None:
             return None
         if not comparison:
-            from demeanor.gateway import Normaliser, PrefixComparison
+            from demeanor.gateway.cassette import Normaliser, PrefixComparison
 
             comparison.append(PrefixComparison(redactor=catalog.redactor, normaliser=Normaliser(catalog.config.replay)))
         return comparison[0].replay(trial)

@@ -13,7 +13,7 @@ from demeanor.core.values.errors import BadInput, UsageError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.fingerprints import asks_judge
 from demeanor.core.values.judge_question import JudgeSettings
-from demeanor.gateway import DEFAULT_MODEL
+from demeanor.gateway.local import DEFAULT_MODEL
 from demeanor.judge import INSTRUCTIONS
 from demeanor.runner.users import with_user
 

@@ -33,7 +33,8 @@ from demeanor.runner.catalog import Catalog
 from demeanor.runner.schedule import Retries
 
 if TYPE_CHECKING:
-    from demeanor.gateway import BudgetAccount, GatewayServer, Session, Upstream
+    from demeanor.gateway import BudgetAccount, GatewayServer, Session
+    from demeanor.gateway.models import Upstream
 
 Asking: TypeAlias = Literal["never", "missing", "all"]
 """Whether a judge is asked: not at all, if no answer is recorded, or in any case."""

@@ -32,7 +32,7 @@ from demeanor.judge import AskChecks, FindBlame, ask_here, blame_unknown, call_c
 from demeanor.observe import observe
 from demeanor.runner.judges import TrialJudge, with_judge_spent
 from demeanor.runner.schedule import is_final
-from demeanor.store import write_call_log
+from demeanor.store.runs import write_call_log
 
 if TYPE_CHECKING:
     from demeanor.runner.assemble import RunContext

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from demeanor.agents import (
+from demeanor.agents.environments import (
     PACKAGE_ROOT,
     environment_of,
     environment_settings,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from demeanor.config import Config
 from demeanor.core.values.run_request import RunRequest
-from demeanor.store import LATEST, RUN_FILE, is_call_log
+from demeanor.store.runs import LATEST, RUN_FILE, is_call_log
 from demeanor.vcs import CACHES, GitState, git_state
 
 _REPORT = re.compile(rb"""\s*\{\s*"schema":\s*"demeanor-|(?:<\?xml[^>]*>)?\s*<testsuites name="demeanor\"""")

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents import is_half_of_another, json_objects, known_formats, read_log_sessions
+from demeanor.agents import json_objects
+from demeanor.agents.session_logs import is_half_of_another, known_formats, read_log_sessions
 from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.core.values.session import PastSession, Round
 from demeanor.observe import atif_events, atif_steps

@@ -25,7 +25,7 @@ from demeanor.runner.prefixes import load_prefixes
 from demeanor.runner.selection import collect_evals, select_evals
 from demeanor.runner.template import check_template
 from demeanor.runner.users import check_user_functions, check_users
-from demeanor.store import refuse_shared_folders
+from demeanor.store.runs import refuse_shared_folders
 
 DEFAULT_TIMEOUT = 300.0
 

@@ -17,7 +17,7 @@ from demeanor.core.values.trial import Trial
 from demeanor.observe import main_answers, separate
 
 if TYPE_CHECKING:
-    from demeanor.gateway import Cassette
+    from demeanor.gateway.cassette import Cassette
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +40,7 @@ class ForkedTrial:
 
     def recordings(self, steps: Sequence[int]) -> tuple[Cassette, ...]:
         """The recording of the trial for each of some steps, cut before its answer."""
-        from demeanor.gateway import record_prefixes
+        from demeanor.gateway.cassette import record_prefixes
 
         made = self.steps
         cuts = ((step, made[step - 1].number) for step in steps)
@@ -48,7 +48,7 @@ class ForkedTrial:
 
     def starting_at(self, steps: Sequence[int], *, instead: Response | None = None) -> tuple[Eval, ...]:
         """For each of some steps: the eval with trials that start there, under the name `EVAL@STEP`."""
-        from demeanor.gateway import prefix_of
+        from demeanor.gateway.cassette import prefix_of
 
         eval_ = replace(self.trial.eval, subjects=(), models=(), log=False)
         starts = [prefix_of(recording, instead=instead) for recording in self.recordings(steps)]
@@ -95,14 +95,14 @@ def _with_prefix(eval_: Eval) -> Eval:
 
 def read_start(start: Prefix) -> Prefix:
     """The prefix with its exchanges; raises CassetteError."""
-    from demeanor.gateway import prefix_of, read_prefix
+    from demeanor.gateway.cassette import prefix_of, read_prefix
 
     return prefix_of(read_prefix(Path(start.file)), name=start.name, file=start.file)
 
 
 def stale_reason(eval_: Eval, start: Prefix) -> str | None:
     """Why the prefix of an eval is out of date; None if the scenario is the one that it was recorded with."""
-    from demeanor.gateway import scenario_fingerprint
+    from demeanor.gateway.cassette import scenario_fingerprint
 
     same = scenario_fingerprint(replace(eval_.scenario, start=None)) == start.scenario
     return None if same else f"the scenario of {eval_.name!r} has changed since the prefix was recorded"
@@ -110,7 +110,7 @@ def stale_reason(eval_: Eval, start: Prefix) -> str | None:
 
 def save_prefix(forked: ForkedTrial, step: int, name: str) -> Path:
     """Save the beginning of a trial beside its eval; raises BadInput if the name is taken or not allowed."""
-    from demeanor.gateway import write_cassette_file
+    from demeanor.gateway.cassette import write_cassette_file
 
     source = forked.trial.eval.source.path
     if problem := prefix_name_problem(name):
@@ -125,7 +125,7 @@ def save_prefix(forked: ForkedTrial, step: int, name: str) -> Path:
 
 def renew(named: Prefix, trial: Trial, capture: Capture, redactor: Redactor) -> Path:
     """Record a prefix anew, from a trial that was started with the recorded answers; see `renew_prefix`."""
-    from demeanor.gateway import read_prefix, renew_prefix, write_cassette_file
+    from demeanor.gateway.cassette import read_prefix, renew_prefix, write_cassette_file
 
     plain = Path(named.file)
     prefix = renew_prefix(read_prefix(plain), trial, capture, redactor)

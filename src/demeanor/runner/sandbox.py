@@ -24,10 +24,12 @@ from demeanor.core.trees.git import require_git
 from demeanor.core.trees.open_files import require_open_files
 from demeanor.core.values.errors import BadInput, StoreError, UnknownName, UsageError, WorldError
 from demeanor.core.values.sandbox_spec import RANKS, Ceilings
-from demeanor.sandboxes import NoneSandbox, SandboxLevel, is_full
+from demeanor.sandboxes import SandboxLevel, is_full
+from demeanor.sandboxes.levels import NoneSandbox
 
 if TYPE_CHECKING:
-    from demeanor.sandboxes import EngineName, Probe, ProbeCache
+    from demeanor.sandboxes import EngineName
+    from demeanor.sandboxes.probes import Probe, ProbeCache
 
 T = TypeVar("T")
 Level: TypeAlias = SandboxLevel
@@ -38,19 +40,19 @@ def _none(config: Config) -> Level:
 
 
 def _bubblewrap(config: Config) -> Level:
-    from demeanor.sandboxes import BubblewrapSandbox
+    from demeanor.sandboxes.levels import BubblewrapSandbox
 
     return BubblewrapSandbox(ceilings=config.limits, network=config.network)
 
 
 def _landlock(config: Config) -> Level:
-    from demeanor.sandboxes import LandlockSandbox
+    from demeanor.sandboxes.levels import LandlockSandbox
 
     return LandlockSandbox(ceilings=config.limits, network=config.network)
 
 
 def _container(engine: EngineName, config: Config) -> Level:
-    from demeanor.sandboxes import ContainerSandbox
+    from demeanor.sandboxes.levels import ContainerSandbox
 
     return ContainerSandbox(engine, ceilings=config.limits, network=config.network)
 
@@ -168,7 +170,7 @@ def probed_sandbox(name: str, config: Config, environ: Mapping[str, str]) -> Lev
 
 
 async def _probe(sandbox: Level) -> tuple[Probe, ...]:
-    from demeanor.sandboxes import probe
+    from demeanor.sandboxes.probes import probe
 
     try:
         return await probe(sandbox)
@@ -184,7 +186,7 @@ def _run_in_thread(work: Coroutine[None, None, T]) -> T:
 
 def probe_cache(environ: Mapping[str, str]) -> ProbeCache:
     """The cached results of probes on this machine."""
-    from demeanor.sandboxes import ProbeCache
+    from demeanor.sandboxes.probes import ProbeCache
 
     return ProbeCache(cache_folder(environ, "probes"), __version__)
 

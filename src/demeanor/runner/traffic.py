@@ -14,7 +14,7 @@ from demeanor.core.values.exchange import Exchange, Request
 from demeanor.core.values.messages import Text
 from demeanor.core.values.session import PastSession, Round
 from demeanor.core.values.trajectory import Event
-from demeanor.gateway import user_text
+from demeanor.gateway.script import user_text
 from demeanor.observe import Conversations, answers, events_of
 
 FORMAT = "demeanor-traffic"

@@ -11,19 +11,6 @@ if TYPE_CHECKING:
     from demeanor.sandboxes.host.disk_space import is_full as is_full, require_space as require_space
     from demeanor.sandboxes.host.level import SandboxLevel as SandboxLevel
     from demeanor.sandboxes.host.runtime import SandboxRuntime as SandboxRuntime, in_thread as in_thread
-    from demeanor.sandboxes.levels.bubblewrap import BubblewrapSandbox as BubblewrapSandbox, find_bwrap as find_bwrap
-    from demeanor.sandboxes.levels.container import ContainerSandbox as ContainerSandbox
-    from demeanor.sandboxes.levels.landlock import LandlockSandbox as LandlockSandbox
-    from demeanor.sandboxes.levels.none import NoneSandbox as NoneSandbox
-    from demeanor.sandboxes.persistent.client import PersistentSandbox as PersistentSandbox
-    from demeanor.sandboxes.persistent.factory import (
-        PersistentOptions as PersistentOptions,
-        PersistentSandboxes as PersistentSandboxes,
-    )
-    from demeanor.sandboxes.persistent.spec import ExecRequest as ExecRequest
-    from demeanor.sandboxes.probes.cache import ProbeCache as ProbeCache
-    from demeanor.sandboxes.probes.result import Probe as Probe
-    from demeanor.sandboxes.probes.runner import matrix as matrix, probe as probe
     from demeanor.sandboxes.supervisor.archive import unpack_untrusted as unpack_untrusted
 
 _MODULES = {
@@ -33,16 +20,6 @@ _MODULES = {
     "host.disk_space": "is_full require_space",
     "host.level": "SandboxLevel",
     "host.runtime": "SandboxRuntime in_thread",
-    "levels.bubblewrap": "BubblewrapSandbox find_bwrap",
-    "levels.container": "ContainerSandbox",
-    "levels.landlock": "LandlockSandbox",
-    "levels.none": "NoneSandbox",
-    "persistent.client": "PersistentSandbox",
-    "persistent.spec": "ExecRequest",
-    "persistent.factory": "PersistentOptions PersistentSandboxes",
-    "probes.cache": "ProbeCache",
-    "probes.result": "Probe",
-    "probes.runner": "matrix probe",
     "supervisor.archive": "unpack_untrusted",
 }
 

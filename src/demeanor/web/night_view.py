@@ -11,7 +11,8 @@ from demeanor.core.values.evidence import Spent
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Estimate
 from demeanor.core.values.usage import total
-from demeanor.decide import EXPECTED, RateShift
+from demeanor.decide import EXPECTED
+from demeanor.decide.nights import RateShift
 from demeanor.render import numbers
 from demeanor.reports.night import (
     BatchNights,

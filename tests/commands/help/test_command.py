@@ -9,8 +9,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-import demeanor.agents.installer
-import demeanor.gateway.local.fetch  # noqa: F401 - both define errors
+import demeanor.agents.packages.installer
+import demeanor.gateway.local.download  # noqa: F401 - both define errors
 from demeanor.cli.docs_location import docs_folder, schemas
 from demeanor.cli.registry import SUB_COMMANDS, all_commands, parser_of
 from demeanor.commands.help.explanations import explanations

@@ -18,7 +18,7 @@ import pytest
 
 from demeanor.commands.models.command import run, show_progress
 from demeanor.core.values.errors import UsageError
-from demeanor.gateway.local.fetch import FetchProgress
+from demeanor.gateway.local.download import FetchProgress
 from demeanor.gateway.local.weights import QWEN
 
 STEP = "the publisher's download"

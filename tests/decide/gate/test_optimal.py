@@ -10,12 +10,12 @@ from benchmarks.gate_rules import PRICES, fewest_trials, of_effort
 from hypothesis import given, strategies as st
 
 from demeanor.core.values.policy import Policy
-from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate.cell import GateCell
 from demeanor.decide.gate.effort import EFFORTS, LARGE_DROP, SMALL_DROP, STANDARD, THOROUGH, Effort
 from demeanor.decide.gate.frontier import average_rates, cell_rates, expected_rate, plan_after
 from demeanor.decide.gate.optimal import history
 from demeanor.decide.gate.rules import gate
+from demeanor.decide.nights.baseline import Baseline
 
 STEADY = Baseline(passed=57, failed=3, nights=20)
 

@@ -12,10 +12,10 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Tally
 from demeanor.decide import decide
-from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always, check_in
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.rules import error_rates, gate, gate_exit_code, next_trials
+from demeanor.decide.nights.baseline import Baseline
 from tests.helpers.reference_rules import passes_the_gate
 
 STEADY = Baseline(passed=57, failed=3, nights=20)

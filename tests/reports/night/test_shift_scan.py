@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from demeanor.core.values.record import RunInfo
-from demeanor.decide.shifts import RateShift, rate_shifts
+from demeanor.decide.nights.shifts import RateShift, rate_shifts
 from demeanor.reports.night import shift_scan as module
 from demeanor.reports.night.shift_scan import kept_shifts, shifts_are_ready
 from demeanor.results import nights_until

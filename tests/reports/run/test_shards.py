@@ -24,7 +24,7 @@ from demeanor.core.values.trial import Plan, Trial
 from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.reports.run import JoinedRun, RunReport, find_shards, join_shards, json_report, make_report
 from demeanor.runner import RunResult, shard_of
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 from tests.helpers.runs import FAILED, PASSED
 from tests.runner.test_plan import an_eval, plan
 

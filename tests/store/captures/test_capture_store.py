@@ -19,7 +19,6 @@ from demeanor.core.values.evidence import Evidence
 from demeanor.core.values.record import Record
 from demeanor.core.values.starting_state import start_hash
 from demeanor.core.values.trial import Plan
-from demeanor.store.captures.capture_json import read_start_hash
 from demeanor.store.captures.capture_store import (
     CaptureStore,
     capture_text,
@@ -28,6 +27,7 @@ from demeanor.store.captures.capture_store import (
     read_capture,
     read_start,
 )
+from demeanor.store.captures.document import read_start_hash
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.runs import a_run, record
 from tests.helpers.s3_server import s3_server

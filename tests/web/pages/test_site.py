@@ -15,7 +15,7 @@ import pytest
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Pass
 from demeanor.decide.promotion.candidate import Candidate
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 from demeanor.web.pages.overview import near_promotion
 from demeanor.web.pages.site import harmless
 from demeanor.web.pages.trial_files import workspace_diff

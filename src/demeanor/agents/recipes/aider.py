@@ -14,7 +14,7 @@ from typing import Any
 
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.overrides import Overrides
-from demeanor.agents.package import Package
+from demeanor.agents.packages.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
 from demeanor.core.values.agent import DEBUG_LOG, Ability, Orders, Task

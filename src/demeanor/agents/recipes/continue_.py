@@ -10,7 +10,7 @@ from demeanor.agents.jsonl import joined_text, json_arguments
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
-from demeanor.agents.package import Package
+from demeanor.agents.packages.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import json_file
 from demeanor.core.text.json_values import as_dict, as_dicts, as_text

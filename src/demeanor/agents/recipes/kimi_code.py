@@ -12,7 +12,7 @@ from demeanor.agents.jsonl import joined_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers, server_file
 from demeanor.agents.overrides import Overrides
-from demeanor.agents.package import Package, with_helpers, with_own_node
+from demeanor.agents.packages.package import Package, with_helpers, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import json_file, toml_file

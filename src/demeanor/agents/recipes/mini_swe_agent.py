@@ -8,7 +8,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import json_arguments
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.package import Package
+from demeanor.agents.packages.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
 from demeanor.core.text.json_values import as_dict, as_dicts, as_text, as_whole

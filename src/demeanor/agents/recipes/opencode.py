@@ -14,7 +14,7 @@ from demeanor.agents.jsonl import json_lines
 from demeanor.agents.log_builder import LogBuilder
 from demeanor.agents.mcp_servers import Servers
 from demeanor.agents.overrides import Overrides
-from demeanor.agents.package import Package
+from demeanor.agents.packages.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.settings import merged
 from demeanor.agents.tool_denial import denied_tools

@@ -9,7 +9,7 @@ from typing import Any
 
 from demeanor.agents.jsonl import joined_text, json_objects
 from demeanor.agents.log_builder import LogBuilder
-from demeanor.agents.package import Package
+from demeanor.agents.packages.package import Package
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import jsonl_file
 from demeanor.agents.settings import merged

@@ -9,7 +9,7 @@ from typing import Any
 
 from demeanor.agents.mcp_servers import Servers, server_tables
 from demeanor.agents.overrides import Overrides
-from demeanor.agents.package import Package, with_own_node
+from demeanor.agents.packages.package import Package, with_own_node
 from demeanor.agents.recipe import Recipe, Setup, reader
 from demeanor.agents.sessions import linked_orders, prior_ids, read_stream_json
 from demeanor.agents.settings import json_file

@@ -69,7 +69,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> ExitCode:
     """List, install or check agents."""
-    from demeanor.agents import agents_folders
+    from demeanor.agents.packages import agents_folders
 
     if args.action == "install":
         return _install(args.names, args.dir, load_config(args))
@@ -144,7 +144,7 @@ def _recipes(names: Iterable[str]) -> Iterator[Recipe]:
 
 
 def _facts(recipe: Recipe, agent: RecipeAgent, folders: tuple[Path, ...]) -> dict[str, object]:
-    from demeanor.agents import installed
+    from demeanor.agents.packages import installed
 
     program = agent.setup.program
     return {
@@ -187,7 +187,7 @@ def _list(names: list[str], config: Config, folders: tuple[Path, ...], *, as_jso
 
 def _install(names: list[str], chosen: Path | None, config: Config) -> ExitCode:
     """Install agents into the chosen folder, which is then recorded, or into the usual one."""
-    from demeanor.agents import agents_folder, install
+    from demeanor.agents.packages import agents_folder, install
     from demeanor.core.values.errors import UsageError
 
     if not names:
@@ -226,7 +226,7 @@ def _how_to_use(recipe: Recipe, agent: RecipeAgent, program: Path, version: str 
 
 def _record(folder: Path) -> None:
     """Record the folder for later commands; if that is impossible or has no effect, say what to do instead."""
-    from demeanor.agents import agents_folders, record_folder
+    from demeanor.agents.packages import agents_folders, record_folder
 
     try:
         record_folder(folder, os.environ)

@@ -138,7 +138,7 @@ def _from_history(args: argparse.Namespace, config: Config, results: Path) -> Co
     from demeanor.reports.comparison import chosen_cells, latest_versions, make_comparison, sides_of, without_shared
     from demeanor.results import open_project_history, recent_correlation
     from demeanor.runner import Catalog
-    from demeanor.store import stored_price_notes
+    from demeanor.store.history import stored_price_notes
 
     if args.keyword or args.suite or args.model:
         raise UsageError("-k, --suite and --model work only with --base\n  → use --scenario and --subject")
@@ -165,7 +165,7 @@ def _run_both(args: argparse.Namespace, config: Config, results: Path, *, events
     from demeanor.commands.compare.identical import same_fingerprint_notes
     from demeanor.commands.compare.tried import tried_notes
     from demeanor.commands.compare.workflow import prepare_sides, second_look, side_results
-    from demeanor.decide import compare, to_look_at_again
+    from demeanor.decide.comparison import compare, to_look_at_again
     from demeanor.reports.comparison import make_comparison
     from demeanor.runner import Spending, collect_evals, execute_together, select_evals
 

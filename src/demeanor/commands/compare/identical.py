@@ -14,7 +14,7 @@ from demeanor.core.text.wording import count
 from demeanor.core.trees.git import git
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.history import RunCell
-from demeanor.decide import fingerprints
+from demeanor.decide.nights import fingerprints
 from demeanor.reports.comparison import Side
 from demeanor.runner import Catalog, uses_project_files
 from demeanor.vcs import Checkout, top_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from demeanor.decide import DETECT_LEVEL, DETECT_POWER
+from demeanor.decide.comparison import DETECT_LEVEL, DETECT_POWER
 from demeanor.reports.comparison import ComparisonPlan, DetectableDrop
 from demeanor.statistics import (
     Test,

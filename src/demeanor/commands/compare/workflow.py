@@ -14,7 +14,7 @@ from demeanor.core.values.eval import Eval
 from demeanor.core.values.history import KeptDecision
 from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Plan
-from demeanor.decide import EvalComparison
+from demeanor.decide.comparison import EvalComparison
 from demeanor.reports.comparison import CompareReport, Side
 from demeanor.results import history_of_run
 from demeanor.runner import Catalog, PreparedRun, check_sandbox, plan_evals, prepare, shared_executor

@@ -154,7 +154,7 @@ def _ci_files(config: Config) -> Iterator[DoctorItem]:
 
 def _agent_folders() -> DoctorItem:
     """Where installed agents are looked for."""
-    from demeanor.agents import agents_folders, record_file
+    from demeanor.agents.packages import agents_folders, record_file
 
     usual, *recorded = agents_folders(os.environ)
     missing = [folder for folder in recorded if not folder.is_dir()]
@@ -231,7 +231,7 @@ def _agent(name: str, agent: Agent, started: Record | None, why_not: str) -> Doc
 
 
 def _local_models() -> Iterator[DoctorItem]:
-    from demeanor.gateway import WEIGHTS, missing_requirement
+    from demeanor.gateway.local import WEIGHTS, missing_requirement
 
     for weights in WEIGHTS.values():
         problem, _, remedy = (missing_requirement(weights, os.environ) or "").partition("\n  → ")

@@ -16,7 +16,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.runner import MAKERS, Level, probe_cache, verified_sandbox
 
 if TYPE_CHECKING:
-    from demeanor.sandboxes import Probe
+    from demeanor.sandboxes.probes import Probe
 
 _LEGEND = """
 blocked       it did not happen; without a sandbox it does
@@ -57,7 +57,7 @@ def probe_levels(config: Config, environ: Mapping[str, str]) -> tuple[dict[str, 
 
     The results are cached, because the records of later runs cite them.
     """
-    from demeanor.sandboxes import matrix
+    from demeanor.sandboxes.probes import matrix
 
     levels: dict[str, Level] = {}
     missing: dict[str, str] = {}

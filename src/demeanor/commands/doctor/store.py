@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from demeanor.config import Config
 from demeanor.core.text.wording import count
 from demeanor.core.values.errors import DemeanorError
-from demeanor.store import PENDING, history_address, inspect_history, open_capture_store, read_start
+from demeanor.store.captures import open_capture_store, read_start
+from demeanor.store.history import history_address, inspect_history
+from demeanor.store.runs import PENDING
 
 
 def check_store(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

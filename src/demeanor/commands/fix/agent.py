@@ -24,7 +24,7 @@ from demeanor.core.values.trajectory import Trajectory
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Pass
 from demeanor.runner import UI, Catalog, WrappedExecutor, execute, plan_evals, prepare
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 
 _LONGEST_PROMPT = 60_000
 """A longer brief does not fit into a command-line argument; the prompt then names the file."""

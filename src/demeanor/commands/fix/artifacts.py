@@ -22,7 +22,7 @@ from demeanor.core.redaction.values import redacted
 from demeanor.core.started import mark_started
 from demeanor.core.trees.atomic_file import write_atomically
 from demeanor.core.values.errors import StoreError
-from demeanor.store import new_run
+from demeanor.store.runs import new_run
 from demeanor.vcs import apply_patch
 
 FIXES = "fixes"

@@ -22,7 +22,9 @@ from demeanor.observe import first_request, observe
 from demeanor.reports.night import FailingCell, FailureMode, NightReport, failing, load_step_pairs, make_night_report
 from demeanor.results import TrialSteps, find_past_run, load_capture
 from demeanor.runner import tree_of
-from demeanor.store import SqlHistory, open_capture_store, place_of
+from demeanor.store.captures import open_capture_store
+from demeanor.store.history import SqlHistory
+from demeanor.store.runs import place_of
 from demeanor.vcs import TextLocation, find_texts, tracked_text_files
 
 _MOST_EVALS = 5

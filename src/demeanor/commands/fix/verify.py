@@ -15,11 +15,13 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.tally import Decision, Tally
 from demeanor.core.values.trial import Plan
 from demeanor.core.values.verdict import Void
-from demeanor.decide import Baseline, decide, p_drop
+from demeanor.decide import decide
+from demeanor.decide.comparison import p_drop
+from demeanor.decide.nights import Baseline
 from demeanor.reports.gate import GateState
 from demeanor.results import tally
 from demeanor.runner import DEFAULT_TIMEOUT, UI, Catalog, execute, out_of_money, plan_evals, prepare
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 
 _SIGNIFICANCE = 0.05
 """An increase with a larger p-value gets a note that it may be chance."""

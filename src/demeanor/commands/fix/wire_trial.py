@@ -22,7 +22,8 @@ from demeanor.core.values.errors import StoreError
 from demeanor.core.values.intervention import Intervention
 from demeanor.core.values.record import Record
 from demeanor.observe import first_request
-from demeanor.store import RunFolder, read_capture
+from demeanor.store.captures import read_capture
+from demeanor.store.runs import RunFolder
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -53,7 +53,7 @@ from demeanor.runner import (
     plan_evals,
     require_engines,
 )
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 from demeanor.vcs import BuildFailed, Checkout, checked_out, without_ignored, write_changes, write_patch
 
 _DEEPER = 20

@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
     place = pull_request(os.environ)
     if args.comment_from is not None:
-        from demeanor.store import find_run
+        from demeanor.store.runs import find_run
 
         summary = find_run(args.comment_from).folder / "summary.md"
         print(f"comment  {write_comment(place, summary.read_text('utf-8'))}")

@@ -20,7 +20,7 @@ from demeanor.core.values.errors import BadInput, NothingToRun, UsageError
 from demeanor.core.values.exit_code import ExitCode
 
 if TYPE_CHECKING:
-    from demeanor.gateway import ContractOutcome, Converter
+    from demeanor.gateway.contract import ContractOutcome, Converter
 
 _FUNCTION = re.compile(r"[\w.]+:\w+")
 
@@ -100,7 +100,7 @@ def _probes(args: argparse.Namespace) -> Sequence[ContractOutcome]:
     """Probe the server at --url."""
     import asyncio
 
-    from demeanor.gateway import probe_url
+    from demeanor.gateway.contract import probe_url
 
     if not args.dialect or not args.model:
         raise UsageError("--url needs --dialect and --model\n  → for example: --dialect openai-chat --model gpt-5")

@@ -12,7 +12,7 @@ from demeanor.commands.help.pages import pages
 from demeanor.config import Config, read_config
 from demeanor.core.values.errors import DemeanorError
 from demeanor.runner import BARE_AGENTS, Catalog, collect_evals
-from demeanor.store import find_run, list_runs
+from demeanor.store.runs import find_run, list_runs
 
 Names: TypeAlias = Literal["evals", "subjects", "runs", "trials", "help", "agents", "schemas"]
 _MOST_RUNS = 50

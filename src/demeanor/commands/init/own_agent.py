@@ -75,7 +75,7 @@ class OwnAgent:
 
 def own_agent(text: str, folder: Path, taken: Sequence[str]) -> OwnAgent:
     """The agent that a command line starts from `folder`; raises BadInput if its program is missing."""
-    from demeanor.agents import why_missing
+    from demeanor.agents.environments import why_missing
 
     try:
         words = shlex.split(text)
@@ -124,7 +124,8 @@ def tried(agent: OwnAgent, folder: Path, environ: Mapping[str, str]) -> OwnAgent
 def _start(catalog: Catalog, name: str, folder: Path) -> tuple[Record, Capture]:
     """The record of one start of the agent, and what it left."""
     from demeanor.runner import start_agents
-    from demeanor.store import RunFolder, read_capture
+    from demeanor.store.captures import read_capture
+    from demeanor.store.runs import RunFolder
 
     record = start_agents(catalog, [name], folder, make_ui(quiet=True, kept=False))[name]
     (run,) = (RunFolder(path.parent) for path in folder.glob("*/run.json"))

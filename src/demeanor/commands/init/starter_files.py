@@ -12,7 +12,7 @@ from demeanor.cli import package_line, schemas
 from demeanor.commands.init.own_agent import OwnAgent
 from demeanor.config import WELL_KNOWN
 from demeanor.core.installation import install_extra, installed_from
-from demeanor.gateway import DEFAULT_MODEL
+from demeanor.gateway.local import DEFAULT_MODEL
 
 NATIVE = "native"
 

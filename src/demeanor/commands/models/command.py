@@ -15,7 +15,7 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.render import duration, percent
 
 if TYPE_CHECKING:
-    from demeanor.gateway import FetchProgress, Weights, WeightsCache
+    from demeanor.gateway.local import FetchProgress, Weights, WeightsCache
 
 _SECONDS_PER_LINE = 10.0
 """Without a terminal, a line of progress is printed at most this often."""
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> ExitCode:
     """List, fetch or remove models."""
     from demeanor.core.values.errors import UsageError
-    from demeanor.gateway import DEFAULT_MODEL, weights_cache, weights_named
+    from demeanor.gateway.local import DEFAULT_MODEL, weights_cache, weights_named
 
     cache = weights_cache(os.environ)
     if args.action == "list":
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 
 def _list(cache: WeightsCache, name: str | None, *, as_json: bool) -> None:
-    from demeanor.gateway import WEIGHTS, no_runtime, runtime_installed, weights_named
+    from demeanor.gateway.local import WEIGHTS, no_runtime, runtime_installed, weights_named
 
     chosen = [weights_named(name)] if name else list(WEIGHTS.values())
     if as_json:
@@ -91,7 +91,7 @@ def _state(weights: Weights, cache: WeightsCache) -> str:
 
 def _fetch(weights: Weights, cache: WeightsCache) -> None:
     from demeanor.core.values.errors import UsageError
-    from demeanor.gateway import fetch, no_runtime, runtime_installed
+    from demeanor.gateway.local import fetch, no_runtime, runtime_installed
 
     if not runtime_installed():  # before a download of a gigabyte
         raise UsageError(no_runtime())

@@ -52,7 +52,7 @@ def _keep_changes(args: argparse.Namespace) -> None:
 
 def _last_night(args: argparse.Namespace) -> str:
     """The latest nightly run."""
-    from demeanor.store import RunFolder, list_runs
+    from demeanor.store.runs import RunFolder, list_runs
 
     config = load_config(args)
     results = args.results or config.root / config.results

@@ -14,7 +14,8 @@ from demeanor.core.values.fingerprints import scenario_hashes
 from demeanor.core.values.record import Record
 from demeanor.core.values.starting_state import SECRETS, start_hash
 from demeanor.runner import TemplateCache
-from demeanor.store import CaptureStore, RunPlace, capture_text, read_capture_json, read_start, read_start_hash
+from demeanor.store.captures import CaptureStore, capture_text, read_capture_json, read_start, read_start_hash
+from demeanor.store.runs import RunPlace
 
 _CACHED_STARTS = 4
 """How many starting states are cached in memory."""

@@ -46,14 +46,8 @@ from demeanor.runner import (
     with_agent_log,
     with_faults,
 )
-from demeanor.store import (
-    RunFolder,
-    add_judge_answers,
-    open_capture_store,
-    planned_cells_of,
-    read_judge_answers,
-    store_rejudged,
-)
+from demeanor.store.captures import open_capture_store
+from demeanor.store.runs import RunFolder, add_judge_answers, planned_cells_of, read_judge_answers, store_rejudged
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

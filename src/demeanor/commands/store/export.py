@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> ExitCode:
     """Write the run."""
     from demeanor.commands.store.run_export import SpanOptions, export
     from demeanor.results import open_history_of
-    from demeanor.store import open_capture_store
+    from demeanor.store.captures import open_capture_store
 
     config = load_config(args)
     if args.output and str(args.output).startswith(_ADDRESSES):

@@ -18,7 +18,8 @@ from demeanor.core.values.record import RunInfo
 
 if TYPE_CHECKING:
     from demeanor.config import Config
-    from demeanor.store import RunFolder, SqlHistory
+    from demeanor.store.history import SqlHistory
+    from demeanor.store.runs import RunFolder
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,16 +45,10 @@ def run(args: argparse.Namespace) -> ExitCode:
     from demeanor.reports.run import find_shards
     from demeanor.results import open_project_history
     from demeanor.runner import Catalog
-    from demeanor.store import (
-        RUN_FILE,
-        ImportOptions,
-        RunFolder,
-        is_sqlite,
-        open_capture_store,
-        publish,
-        read_imports,
-        write_imports,
-    )
+    from demeanor.store.captures import open_capture_store, publish
+    from demeanor.store.history import is_sqlite
+    from demeanor.store.imports import ImportOptions, read_imports, write_imports
+    from demeanor.store.runs import RUN_FILE, RunFolder
 
     config = load_config(args)
     if shards := find_shards(args.paths, alone=True):
@@ -85,7 +80,8 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
     from demeanor.reports.run import compare_collection, conclude, join_shards, make_report, terminal_report
     from demeanor.results import open_project_history, request_of_run
     from demeanor.runner import Catalog, collect_evals, plan_evals, select_evals
-    from demeanor.store import open_capture_store, publish, sync_run
+    from demeanor.store.captures import open_capture_store, publish
+    from demeanor.store.runs import sync_run
 
     if args.kind or args.subject:
         raise UsageError("--kind and --subject: shards are joined as they are\n  → leave these options out")
@@ -114,7 +110,7 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
 
 def _copy(path: Path, history: SqlHistory) -> None:
     """Copy the runs, decisions and notes of another history."""
-    from demeanor.store import copy_decisions, copy_notes, copy_runs, open_history
+    from demeanor.store.history import copy_decisions, copy_notes, copy_runs, open_history
 
     with open_history(str(path), reading=True) as source:
         for copied in copy_runs(source, history):

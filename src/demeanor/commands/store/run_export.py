@@ -22,7 +22,8 @@ from demeanor.core.values.trial import Cell, Plan, named_cell
 from demeanor.reports.run import RunReport, make_report
 from demeanor.results import find_past_run, load_capture, read_steps
 from demeanor.runner import RunResult
-from demeanor.store import CaptureStore, RunPlace, place_of
+from demeanor.store.captures import CaptureStore
+from demeanor.store.runs import RunPlace, place_of
 
 
 def report_of_past_run(history: History, name: str = "latest") -> RunReport:
@@ -60,7 +61,7 @@ def export(
     run = find_past_run(history, name, results=results)
     records = history.records(run.name)
     if form == "parquet":
-        from demeanor.store import write_parquet
+        from demeanor.store.exports import write_parquet
 
         path = _require_out(out, form)
         try:
@@ -98,7 +99,7 @@ def _spans(
 ) -> str | None:
     """Send the spans of a run to a collector, or return them as text."""
     try:
-        from demeanor.store import SpanExport, as_lines, send_spans
+        from demeanor.store.exports import SpanExport, as_lines, send_spans
     except ImportError as error:
         raise BadInput(f"needs a package: {error}", where="--format otlp", remedy=install_extra("otlp")) from None
     spans = SpanExport(run.info, content=options.content)
@@ -112,7 +113,7 @@ def _spans(
 
 def _text(history: History, run: PastRun, records: tuple[Record, ...], form: str) -> str:
     if form == "csv":
-        from demeanor.store import as_csv
+        from demeanor.store.exports import as_csv
 
         return as_csv(run, records)
     report = report_of_past_run(history, run.name)
@@ -143,7 +144,7 @@ def _write_trajectories(
 
 
 def _write_into(folder: Path, place: RunPlace, records: tuple[Record, ...], captures: CaptureStore | None) -> int:
-    from demeanor.store import trajectory
+    from demeanor.store.exports import trajectory
 
     for record in records:
         events, exchanges = _events_and_exchanges(place, record, captures)

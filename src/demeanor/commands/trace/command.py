@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from demeanor.core.values.record import Record
     from demeanor.core.values.trajectory import Event
     from demeanor.results import StoredRun, TrialSteps
-    from demeanor.store import CaptureStore
+    from demeanor.store.captures import CaptureStore
 
 _OPTIONS = {
     "": ("diff", "against", "full"),
@@ -88,7 +88,7 @@ def _print_steps(args: argparse.Namespace, config: Config, results: Path) -> Non
     from demeanor.render import fitted, screen_of
     from demeanor.reports.trial import trace_text
     from demeanor.results import find_record, find_stored_run, read_steps, user_replies
-    from demeanor.store import open_capture_store
+    from demeanor.store.captures import open_capture_store
 
     asked = [name for name in (args.trial, args.other if not args.against else None) if name]
     stored = find_stored_run(args.run or "latest", results, config, os.environ, trials=asked)

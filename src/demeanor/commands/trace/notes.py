@@ -14,7 +14,7 @@ from demeanor.core.values.errors import UnknownName, UsageError
 from demeanor.core.values.notes import NoteLabel, TrialNote, checked_author, checked_label, checked_text
 from demeanor.results import find_record, find_stored_run, open_project_history
 from demeanor.runner import Catalog
-from demeanor.store import add_note, read_notes, uid_of
+from demeanor.store.history import add_note, read_notes, uid_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

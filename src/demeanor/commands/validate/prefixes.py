@@ -24,7 +24,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.trial import Trial
 from demeanor.core.values.verdict import Void, VoidCause
 from demeanor.runner import Catalog, execute, plan_evals, prepare, read_start, renew, stale_reason
-from demeanor.store import read_capture
+from demeanor.store.captures import read_capture
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

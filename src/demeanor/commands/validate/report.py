@@ -10,7 +10,7 @@ from demeanor.commands.validate.prefixes import PrefixState
 from demeanor.judge import SelfTest
 
 if TYPE_CHECKING:
-    from demeanor.gateway import CassetteProblem
+    from demeanor.gateway.cassette import CassetteProblem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from demeanor.core.values.tally import Decision
 from demeanor.decide.gate.frontier import CellRates
 
 if TYPE_CHECKING:
-    from demeanor.decide.baseline import Baseline
+    from demeanor.decide.nights.baseline import Baseline
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

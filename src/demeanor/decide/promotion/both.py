@@ -15,7 +15,7 @@ from demeanor.core.text.percent import rate as percent, share
 from demeanor.core.text.wording import count
 from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.values.policy import Policy
-from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.nights.night_cells import ByRun, RunId
 from demeanor.decide.promotion import classic, sprt
 from demeanor.decide.promotion.candidate import Candidate
 from demeanor.decide.promotion.incubation import incubation

@@ -13,7 +13,7 @@ from demeanor.core.text.percent import rate as percent, share
 from demeanor.core.text.wording import all_of, count
 from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.values.policy import Policy
-from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.nights.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Answer, Candidate, CandidateNight
 from demeanor.decide.promotion.incubation import Incubation, incubation
 from demeanor.decide.promotion.waiting import waiting_time

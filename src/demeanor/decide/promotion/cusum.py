@@ -12,7 +12,7 @@ from demeanor.core.text.percent import rate as percent
 from demeanor.core.text.wording import count
 from demeanor.core.values.error_rates import RATES, ErrorRates, Operating
 from demeanor.core.values.policy import Policy
-from demeanor.decide.night_cells import ByRun, RunId
+from demeanor.decide.nights.night_cells import ByRun, RunId
 from demeanor.decide.promotion.candidate import Answer, Candidate
 from demeanor.decide.promotion.incubation import incubation
 from demeanor.statistics import Chart, chart

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import RunDiff
-from demeanor.decide.night_cells import ByRun, RunId, changes, count
+from demeanor.decide.nights.night_cells import ByRun, RunId, changes, count
 from demeanor.decide.promotion.candidate import CandidateNight, NightState
 
 

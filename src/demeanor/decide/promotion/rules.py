@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 from demeanor.core.values.error_rates import RATES, ErrorRates
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.history import RunCell
-from demeanor.decide.baseline import correlation_of
-from demeanor.decide.night_cells import ByRun, RunId, by_eval, nights_of
+from demeanor.decide.nights.baseline import correlation_of
+from demeanor.decide.nights.night_cells import ByRun, RunId, by_eval, nights_of
 from demeanor.decide.promotion import both, classic, cusum, sprt
 from demeanor.decide.promotion.candidate import Candidate
 

@@ -13,12 +13,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from demeanor.core.values.fingerprints import short_hash
-from demeanor.gateway import RateLimiter
+from demeanor.gateway.models import RateLimiter
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-    from demeanor.gateway import Provider
+    from demeanor.gateway.models import Provider
 
 _MINUTE = 60.0
 

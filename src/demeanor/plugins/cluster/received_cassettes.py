@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from demeanor.core.values.errors import CassetteError, CassetteUnreadable
-from demeanor.gateway import BadCassette, Cassette, CassetteFolder, read_cassette
+from demeanor.gateway.cassette import BadCassette, Cassette, CassetteFolder, read_cassette
 
 
 class ReceivedCassettes(CassetteFolder):

@@ -27,7 +27,7 @@ from demeanor.plugins.cluster.messages import (
 from demeanor.plugins.cluster.worker import cancel_attempts, seconds_of_attempt
 from demeanor.plugins.cluster.worker_link import UnknownRun, WorkerLink, WorkerLost
 from demeanor.plugins.cluster.worker_pool import WorkerPool
-from demeanor.store import read_capture_json
+from demeanor.store.captures import read_capture_json
 
 _GRACE = 60.0
 """Seconds that an attempt may take longer than its time limit: to set up and tear down its sandbox."""

@@ -52,13 +52,14 @@ from demeanor.runner import (
     sessions_of,
 )
 from demeanor.sandboxes import require_space
-from demeanor.store import capture_json
+from demeanor.store.captures import capture_json
 from demeanor.vcs import run_build
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-    from demeanor.gateway import BudgetAccount, Upstream
+    from demeanor.gateway import BudgetAccount
+    from demeanor.gateway.models import Upstream
     from demeanor.plugins.cluster.received_cassettes import ReceivedCassettes
 
 _SPOOLED_BYTES = 256 * 2**20
@@ -224,7 +225,7 @@ class WorkerRun:
         return BudgetAccount(f"the eval {trial.eval.name!r}", budget(request.eval_budget), run)
 
     def _replay_model(self) -> Upstream:
-        from demeanor.gateway import Normaliser, ReplayModel
+        from demeanor.gateway.cassette import Normaliser, ReplayModel
         from demeanor.plugins.cluster.received_cassettes import ReceivedCassettes
 
         self._cassettes = ReceivedCassettes(Path(self.setup.replay or ""))

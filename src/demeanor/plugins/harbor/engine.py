@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.agents import RecipeAgent, agents_folders, program_paths
+from demeanor.agents import RecipeAgent
+from demeanor.agents.packages import agents_folders, program_paths
 from demeanor.config import Table
 from demeanor.core.trees.tree import Tree
 from demeanor.core.values.errors import WorldError
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from demeanor.plugins.harbor.environments.choice import EnvironmentChoice
     from demeanor.plugins.harbor.trials.context import TaskContext
     from demeanor.runner import Catalog
-    from demeanor.sandboxes import NoneSandbox
+    from demeanor.sandboxes.levels import NoneSandbox
 
 _PACKAGE = Path(__file__).parents[2]
 

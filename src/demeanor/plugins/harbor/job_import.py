@@ -17,11 +17,11 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.observe import atif_steps
 from demeanor.plugins.harbor.format.trial_result import read_outcome, read_spent
-from demeanor.store import (
+from demeanor.store.history import WrittenRecord
+from demeanor.store.imports import (
     OUTPUT_LINES,
     Imported,
     ImportOptions,
-    WrittenRecord,
     as_text,
     cells_of,
     expect,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from demeanor.agents import Package, agents_folders, find_program, installed_version
+from demeanor.agents.packages import Package, agents_folders, find_program, installed_version
 from demeanor.config import Config
 from demeanor.core.values.errors import UsageError
 from demeanor.plugins.harbor.rules import harbor_rules

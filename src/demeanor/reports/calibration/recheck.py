@@ -31,7 +31,8 @@ from demeanor.results import (
 )
 from demeanor.runner import DEFAULT_TIMEOUT, Catalog, Judges
 from demeanor.statistics import Prior
-from demeanor.store import SqlHistory, capture_text, open_capture_store, read_capture_answers
+from demeanor.store.captures import capture_text, open_capture_store, read_capture_answers
+from demeanor.store.history import SqlHistory
 
 _MOST, _EVERY = 20, timedelta(days=7)
 _STEADY = Prior(19, 1)

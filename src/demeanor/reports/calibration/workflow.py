@@ -16,7 +16,7 @@ from demeanor.core.values.fingerprints import asks_judge, judge_identity
 from demeanor.core.values.history import KeptDecision, RunCell
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
-from demeanor.decide import count as trials_of, since_new_model
+from demeanor.decide.nights import count as trials_of, since_new_model
 from demeanor.render import SUBJECT_MARK, percent
 from demeanor.reports.calibration.report import CalibrationReport, ErrorRateEstimate, LabelSplit
 from demeanor.results import (
@@ -35,14 +35,9 @@ from demeanor.results import (
 )
 from demeanor.runner import choose_evals
 from demeanor.statistics import LabelledCounts, cohens_kappa, wilson
-from demeanor.store import (
-    SqlHistory,
-    capture_text,
-    open_capture_store,
-    read_capture_answers,
-    read_judge_answers,
-    read_notes,
-)
+from demeanor.store.captures import capture_text, open_capture_store, read_capture_answers
+from demeanor.store.history import SqlHistory, read_notes
+from demeanor.store.runs import read_judge_answers
 
 _LABEL = "demeanor trace TRIAL --label real"
 

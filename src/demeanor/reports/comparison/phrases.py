@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from demeanor.core.text.wording import count
-from demeanor.decide import DETECT_LEVEL, CompareOutcome, Comparison, Counts, EvalComparison, Shift
+from demeanor.decide.comparison import DETECT_LEVEL, CompareOutcome, Comparison, Counts, EvalComparison, Shift
 from demeanor.statistics import trials_per_side
 
 

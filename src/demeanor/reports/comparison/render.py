@@ -9,7 +9,7 @@ from rich.text import Text
 from demeanor.core.text.percent import rate
 from demeanor.core.text.wording import count, one_line
 from demeanor.core.values.evidence import Spent
-from demeanor.decide import CompareOutcome, EvalComparison, Shift
+from demeanor.decide.comparison import CompareOutcome, EvalComparison, Shift
 from demeanor.render import (
     Column,
     Screen,

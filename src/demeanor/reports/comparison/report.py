@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
-from demeanor.decide import MARGIN, CompareOutcome, Comparison, EvalComparison, compare
+from demeanor.decide.comparison import MARGIN, CompareOutcome, Comparison, EvalComparison, compare
 from demeanor.render import ReportDocument
 from demeanor.reports.comparison.phrases import summary
 from demeanor.statistics import SampleSize

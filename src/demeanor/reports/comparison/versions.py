@@ -9,7 +9,7 @@ from typing import Literal
 
 from demeanor.core.text.wording import count
 from demeanor.core.values.history import RunCell
-from demeanor.decide import since_new_model
+from demeanor.decide.nights import since_new_model
 from demeanor.render import SUBJECT_MARK
 from demeanor.reports.comparison.report import Side
 

@@ -9,7 +9,7 @@ from demeanor.core.values.history import Night, RunCell
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.run_diff import RateHistory
 from demeanor.core.values.tally import Estimate
-from demeanor.decide import rate_histories
+from demeanor.decide.nights import rate_histories
 from demeanor.render import ReportDocument
 from demeanor.reports.night import Mark, NightCell, night_cells
 from demeanor.statistics import INDEPENDENT, NightCorrelation, estimate

@@ -15,7 +15,7 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.verdict import Fail, Pass, Void
 from demeanor.reports.failures.report import Group, Triage, group_failures
 from demeanor.results import StoredRun, load_steps, runs_before
-from demeanor.store import open_capture_store
+from demeanor.store.captures import open_capture_store
 
 _EARLIER_RUNS = 10
 """How many earlier runs are searched for a passing trial."""

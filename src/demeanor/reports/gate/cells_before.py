@@ -21,7 +21,7 @@ from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import ALWAYS_PASSES, USUALLY_FAILS, Policy
 from demeanor.decide.gate import Unjudged, weaker, weaker_policies
 from demeanor.define import Edits, policies_at, policies_in, policy_file
-from demeanor.gateway import DEFAULT_MODEL
+from demeanor.gateway.local import DEFAULT_MODEL
 from demeanor.runner import NATIVE, SCRIPTED
 
 

@@ -11,8 +11,8 @@ from demeanor.core.text.percent import rate, share
 from demeanor.core.text.wording import all_of, count, one_line
 from demeanor.core.values.error_rates import ErrorRates
 from demeanor.core.values.exit_code import ExitCode
-from demeanor.decide import Baseline
 from demeanor.decide.gate import GateSuite
+from demeanor.decide.nights import Baseline
 from demeanor.render import (
     STYLES,
     SUBJECT_MARK,

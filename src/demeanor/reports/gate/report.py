@@ -10,8 +10,8 @@ from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo
 from demeanor.core.values.tally import Decision
-from demeanor.decide import Baseline
 from demeanor.decide.gate import CellRates, GateAnswer, GateSuite
+from demeanor.decide.nights import Baseline
 from demeanor.render import ReportDocument
 from demeanor.reports.run import RunReport
 

@@ -23,7 +23,6 @@ from demeanor.core.values.run_request import RunRequest
 from demeanor.core.values.tally import Decision
 from demeanor.core.values.trial import Cell, Plan, Trial
 from demeanor.core.values.verdict import Void
-from demeanor.decide import Baseline, correlation_of
 from demeanor.decide.gate import (
     STANDARD,
     THOROUGH,
@@ -38,6 +37,7 @@ from demeanor.decide.gate import (
     skip,
     unrejectable_notes,
 )
+from demeanor.decide.nights import Baseline, correlation_of
 from demeanor.define import Edit, Edits, edits
 from demeanor.reports.gate.cells_before import GateScope, unjudged_cells
 from demeanor.reports.gate.render import gate_markdown
@@ -80,7 +80,7 @@ from demeanor.runner import (
     prepare,
     select_evals,
 )
-from demeanor.store import sync_run
+from demeanor.store.runs import sync_run
 
 
 @dataclass(kw_only=True)

@@ -9,8 +9,8 @@ from demeanor.core.values.errors import UsageError
 from demeanor.core.values.ports import History
 from demeanor.reports.metrics.report import AnalysisSource, Planned
 from demeanor.results import find_past_run
-from demeanor.store import LATEST, RUN_FILE
 from demeanor.store.imports import demeanor_report
+from demeanor.store.runs import LATEST, RUN_FILE
 
 FIXES = "fixes"
 """The folder of the fixes in a results folder."""
@@ -77,7 +77,7 @@ def _from_history(history: History, name: str, results: Path) -> AnalysisSource:
 
 
 def _from_files(path: Path) -> tuple[AnalysisSource, ...]:
-    from demeanor.store import ImportOptions, read_imports
+    from demeanor.store.imports import ImportOptions, read_imports
 
     return tuple(
         AnalysisSource(

@@ -13,7 +13,8 @@ from demeanor.core.values.run_diff import Part, RunDiff
 from demeanor.core.values.tally import Tally
 from demeanor.core.values.usage import total
 from demeanor.core.values.verdict import VoidCause
-from demeanor.decide import RateShift, changes, exit_code, rate_shifts
+from demeanor.decide import exit_code
+from demeanor.decide.nights import RateShift, changes, rate_shifts
 from demeanor.reports.night.report import (
     BatchNights,
     FailingCell,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from demeanor.core.text.wording import count, one_line
-from demeanor.decide import RateShift
+from demeanor.decide.nights import RateShift
 from demeanor.render import numbers
 from demeanor.reports.night.report import NightReport
 

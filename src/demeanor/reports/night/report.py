@@ -15,7 +15,7 @@ from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import RunInfo
 from demeanor.core.values.run_diff import Part
 from demeanor.core.values.tally import Decision, Estimate, Summary, Tally
-from demeanor.decide import RateShift
+from demeanor.decide.nights import RateShift
 from demeanor.render import ReportDocument
 
 NightState: TypeAlias = Literal["judged", "no data", "skipped", "absent"]

@@ -17,17 +17,10 @@ from pathlib import Path
 from demeanor._version import __version__
 from demeanor.core.text.codec import decode, encode
 from demeanor.core.values.history import Night, RunCell
-from demeanor.decide import (
-    NoticedShift,
-    RateShift,
-    correlation_of,
-    latest_shifts,
-    rate_histories,
-    shifts_within,
-)
+from demeanor.decide.nights import NoticedShift, RateShift, correlation_of, latest_shifts, rate_histories, shifts_within
 from demeanor.results import LAST_NIGHTS, cells_of_nights, nights_until
 from demeanor.statistics import change, change_evidence, effective, night_correlation
-from demeanor.store import SqlHistory, keep_derived, read_derived, run_states
+from demeanor.store.history import SqlHistory, keep_derived, read_derived, run_states
 
 _WORTH_KEEPING = 0.2
 """Seconds; what takes less is calculated each time."""

@@ -12,7 +12,8 @@ from demeanor.core.values.ports import History
 from demeanor.core.values.record import Record
 from demeanor.reports.night.report import FailingCell, NightReport, NightRow
 from demeanor.results import TrialSteps, distance, load_steps
-from demeanor.store import CaptureStore, open_capture_store, place_of
+from demeanor.store.captures import CaptureStore, open_capture_store
+from demeanor.store.runs import place_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,13 +12,13 @@ from demeanor.core.values.fingerprints import files_unknown, unknown_files_note
 from demeanor.core.values.history import Night, PastRun, RunCell
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import VoidCause
-from demeanor.decide import RateShift
+from demeanor.decide.nights import RateShift
 from demeanor.reports.night.build import failing, failing_cell, night_report, voided
 from demeanor.reports.night.report import NearPromotion, NightReport, VoidCount
 from demeanor.reports.night.shift_scan import kept_shifts
 from demeanor.reports.run import Failure, failed_by_reason, void_by_reason
 from demeanor.results import LAST_NIGHTS, cells_of_nights, drifted_judges, nights_until
-from demeanor.store import SqlHistory, TrialOutcome, outcomes, stored_price_notes, void_causes
+from demeanor.store.history import SqlHistory, TrialOutcome, outcomes, stored_price_notes, void_causes
 
 _CAUSES = {cause.value: cause for cause in VoidCause}
 

@@ -26,7 +26,7 @@ from demeanor.core.values.run_request import RunRequest, Shard
 from demeanor.core.values.trial import Cell, Plan, Trial, named_cell
 from demeanor.results import request_of_run, stale_attempts, trial_costs
 from demeanor.runner import UI, Catalog, RunResult, execute, prepare, shard_of
-from demeanor.store import RUN_FILE, RunFolder, new_run, point_latest
+from demeanor.store.runs import RUN_FILE, RunFolder, new_run, point_latest
 
 SHARDS = "shards"
 """The folder of shards in a results folder."""

@@ -24,7 +24,7 @@ from demeanor.decide import decide
 from demeanor.reports.run.report import Collection, RunReport, run_report
 from demeanor.results import Stale, stale_attempts, uncounted
 from demeanor.runner import SCRIPTED, UI, Catalog, RunResult, execute, prepare, tell_decisions
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 
 _SCRIPTED_NOTE = (
     "`scripted` follows fixed rules in place of a model: it shows how Demeanor works, not how a model behaves"

@@ -24,7 +24,7 @@ from demeanor.render import duration
 from demeanor.reports.trial.divergence import find_divergence
 from demeanor.reports.trial.render import aside_name, called_by, caller_names, place_replies, steer_title
 from demeanor.results import Pair, TrialSteps, align
-from demeanor.store import ExchangeTime
+from demeanor.store.history import ExchangeTime
 
 MOST_STEPS = 150
 _TITLE = 160

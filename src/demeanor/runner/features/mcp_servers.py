@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from demeanor.agents import PACKAGE_ROOT, package_paths
+from demeanor.agents.environments import PACKAGE_ROOT, package_paths
 from demeanor.core.installation import install_extra
 from demeanor.core.text.bounded_output import bounded
 from demeanor.core.text.codec import encode

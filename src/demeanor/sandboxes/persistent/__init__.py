@@ -5,3 +5,26 @@ each request is answered over its own socket. On the other side, in small progra
 supervisor/persistent.py, which sets up the root file system (rootfs.py, idmap.py), and supervisor/exec.py, which
 handles one request inside, with tar streams of files (archive.py).
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from demeanor.core.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from demeanor.sandboxes.persistent.client import PersistentSandbox as PersistentSandbox
+    from demeanor.sandboxes.persistent.factory import (
+        PersistentOptions as PersistentOptions,
+        PersistentSandboxes as PersistentSandboxes,
+    )
+    from demeanor.sandboxes.persistent.spec import ExecRequest as ExecRequest
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "client": "PersistentSandbox",
+        "factory": "PersistentOptions PersistentSandboxes",
+        "spec": "ExecRequest",
+    },
+)

@@ -20,7 +20,7 @@ from demeanor.core.trees.tree import Tree
 from demeanor.core.values.capture import Capture
 from demeanor.core.values.errors import BadInput, StoreError
 from demeanor.core.values.record import Record
-from demeanor.store.captures.capture_json import read_capture_json, unpack
+from demeanor.store.captures.document import read_capture_json, unpack
 from demeanor.store.captures.starting_states import unpack_start
 from demeanor.store.runs.run_folder import RunFolder
 

@@ -45,7 +45,7 @@ from demeanor.core.values.record import Record, RunInfo
 from demeanor.core.values.trajectory import Event, Trajectory
 from demeanor.core.values.verdict import Fail
 from demeanor.store.captures.capture_file import CaptureFile, append_whole
-from demeanor.store.captures.capture_json import capture_json, content_hash
+from demeanor.store.captures.document import capture_json, content_hash
 from demeanor.store.captures.starting_states import StartingStates
 from demeanor.store.runs.inert_names import inert_path
 from demeanor.store.runs.ledger import LEDGER, count_lines, drop_incomplete_line, ledger_line, read_ledger

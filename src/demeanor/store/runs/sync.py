@@ -7,7 +7,7 @@ from pathlib import Path
 
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.record import Record
-from demeanor.store.captures.capture_json import read_exchanges, unpack
+from demeanor.store.captures.document import read_exchanges, unpack
 from demeanor.store.history.database import Database
 from demeanor.store.history.rows import uid_of, usage
 from demeanor.store.history.run_writer import PlannedCell, RunWriter, WrittenRecord

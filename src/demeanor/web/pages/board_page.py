@@ -8,7 +8,7 @@ from typing import Any
 from demeanor.core.values.errors import DemeanorError
 from demeanor.reports.promotion import PromotionReport, make_promotion_report
 from demeanor.runner import Catalog
-from demeanor.store import newest_state
+from demeanor.store.history import newest_state
 from demeanor.web.pages.context import PageContext
 
 MOST = 100

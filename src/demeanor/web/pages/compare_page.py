@@ -13,12 +13,13 @@ from demeanor.core.text.wording import opening
 from demeanor.core.values.errors import StoreError
 from demeanor.core.values.exchange import Request
 from demeanor.core.values.verdict import Pass
-from demeanor.decide import EvalComparison
+from demeanor.decide.comparison import EvalComparison
 from demeanor.reports.comparison import CompareReport, Side, all_notes, latest_versions, make_comparison, sides_of
 from demeanor.reports.trial import AlignedSteps, step_rows
 from demeanor.results import TrialSteps, distance, load_capture, load_steps, recent_correlation
 from demeanor.statistics import newcombe
-from demeanor.store import SqlHistory, place_of, stored_price_notes
+from demeanor.store.history import SqlHistory, stored_price_notes
+from demeanor.store.runs import place_of
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.trial_files import DiffLine, diff_kind
 

@@ -16,16 +16,9 @@ from demeanor.core.values.errors import DemeanorError, StoreError
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.history import RunCell
 from demeanor.runner import choose_evals
-from demeanor.store import (
-    CaptureStore,
-    LedgerProgress,
-    LedgerReader,
-    SqlHistory,
-    history_address,
-    open_capture_store,
-    open_history,
-    run_states,
-)
+from demeanor.store.captures import CaptureStore, open_capture_store
+from demeanor.store.history import SqlHistory, history_address, open_history, run_states
+from demeanor.store.runs import LedgerProgress, LedgerReader
 
 T = TypeVar("T")
 _CACHED = 256

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from demeanor.core.values.errors import UsageError
-from demeanor.store import RunTotal, run_totals, stored_price_notes, usage_by
+from demeanor.store.history import RunTotal, run_totals, stored_price_notes, usage_by
 from demeanor.web.pages.context import PageContext
 from demeanor.web.pages.run_page import spent_columns
 

@@ -22,7 +22,7 @@ from demeanor.reports.promotion import PromotionReport, make_promotion_report
 from demeanor.reports.run import POLICIES, Failure, failed_by_reason, void_by_reason
 from demeanor.results import nights_until
 from demeanor.runner import Catalog
-from demeanor.store import SqlHistory, read_notes
+from demeanor.store.history import SqlHistory, read_notes
 from demeanor.web.charts import ChartPoint, rate_chart
 from demeanor.web.links import Links
 from demeanor.web.pages.context import PageContext

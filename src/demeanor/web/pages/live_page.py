@@ -13,20 +13,16 @@ from demeanor.core.values.errors import StoreError, UnknownName
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
-from demeanor.store import (
+from demeanor.store.history import (
     LastAttempt,
-    RunFolder,
-    RunningTrial,
     RunTotal,
     SqlHistory,
-    is_being_written,
     last_attempts_of,
     outcomes,
     planned_trials,
-    read_running,
     run_totals,
-    runs_in_progress,
 )
+from demeanor.store.runs import RunFolder, RunningTrial, is_being_written, read_running, runs_in_progress
 from demeanor.web.links import STOP_PATH
 from demeanor.web.pages.context import PageContext
 

@@ -13,7 +13,7 @@ from demeanor.reports.night import make_night_report, shifts_are_ready
 from demeanor.reports.promotion import make_promotion_report
 from demeanor.results import nights_until
 from demeanor.runner import Catalog
-from demeanor.store import SqlHistory
+from demeanor.store.history import SqlHistory
 from demeanor.web.night_view import NightView, night_view
 from demeanor.web.pages.context import PageContext
 

@@ -17,7 +17,7 @@ from demeanor.decide import decide, exit_code
 from demeanor.reports.night import tally_of
 from demeanor.reports.run import LAYERS, MEANINGS, POLICIES, held_by_layer
 from demeanor.results import despite_lost
-from demeanor.store import (
+from demeanor.store.history import (
     SqlHistory,
     TrialOutcome,
     count_runs,

@@ -15,16 +15,8 @@ from demeanor.core.text.wording import one_line, shortened
 from demeanor.core.values.errors import StoreError, UsageError
 from demeanor.core.values.notes import TrialNote, checked_author, checked_label, checked_text
 from demeanor.runner import Catalog
-from demeanor.store import (
-    add_note,
-    ledgers_state,
-    matching_names,
-    matching_trials,
-    newest_state,
-    runs_in_progress,
-    stop_run,
-    words_of,
-)
+from demeanor.store.history import add_note, matching_names, matching_trials, newest_state, words_of
+from demeanor.store.runs import ledgers_state, runs_in_progress, stop_run
 from demeanor.web.links import Links, ServedLinks
 from demeanor.web.pages.board_page import board_page
 from demeanor.web.pages.compare_page import compare_page

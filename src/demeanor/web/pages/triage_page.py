@@ -11,7 +11,8 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Pass
 from demeanor.reports.failures import Group, group_brief, group_failures, with_commands
 from demeanor.results import StoredRun, TrialSteps, load_steps
-from demeanor.store import SqlHistory, place_of
+from demeanor.store.history import SqlHistory
+from demeanor.store.runs import place_of
 from demeanor.web.pages.context import PageContext
 
 MOST_CELLS = 40

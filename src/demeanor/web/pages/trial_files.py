@@ -15,7 +15,8 @@ from demeanor.core.values.errors import StoreError
 from demeanor.core.values.history import PastRun
 from demeanor.core.values.record import Record
 from demeanor.results import load_capture
-from demeanor.store import CaptureStore, RunFolder, capture_text, log_file, place_of, read_exchanges
+from demeanor.store.captures import CaptureStore, capture_text, read_exchanges
+from demeanor.store.runs import RunFolder, log_file, place_of
 
 MOST_BYTES = 60_000
 """Of a file that is shown."""

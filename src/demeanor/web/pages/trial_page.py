@@ -17,7 +17,8 @@ from demeanor.core.values.verdict import Pass, Void
 from demeanor.reports.failures import group_brief, group_failures, reproduce, with_commands
 from demeanor.reports.trial import NO_SINGLE_STEP, SAME_STEPS, find_divergence, nearest_pass, step_rows
 from demeanor.results import StoredRun, TrialSteps, load_steps, request_of_run, stored_scan, user_replies
-from demeanor.store import ExchangeTime, RunPlace, SqlHistory, exchange_times, outcomes, place_of, read_notes
+from demeanor.store.history import ExchangeTime, SqlHistory, exchange_times, outcomes, read_notes
+from demeanor.store.runs import RunPlace, place_of
 from demeanor.web.charts import Span, time_strip
 from demeanor.web.links import NOTE_PATH
 from demeanor.web.pages.context import PageContext

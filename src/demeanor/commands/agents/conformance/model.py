@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from demeanor.core.values.messages import Text, Tool, ToolCall
 from demeanor.core.values.trajectory import Kind
-from demeanor.gateway import Answer, ScriptOutput, Turn, Unable, tool_arguments
+from demeanor.gateway.script import Answer, ScriptOutput, Turn, Unable, tool_arguments
 
 _FINISH = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 

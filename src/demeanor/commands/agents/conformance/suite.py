@@ -24,9 +24,9 @@ from demeanor.core.values.trajectory import Called, Event
 from demeanor.core.values.trial import trial_seed
 from demeanor.core.values.verdict import Pass, Void, VoidCause
 from demeanor.define import discover
-from demeanor.gateway import mask_volatile
+from demeanor.gateway.cassette import mask_volatile
 from demeanor.runner import Catalog, execute, plan_evals, prepare
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 
 State: TypeAlias = Literal["shown", "declared", "failed", "unknown"]
 

@@ -15,7 +15,8 @@ from demeanor.plugins.harbor.dockerfile.planner import PATH
 from demeanor.plugins.harbor.environments.definition import copied_files
 from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.plugins.harbor.images.tar_stream import Allowance, is_archive
-from demeanor.sandboxes import ExecRequest, PersistentSandbox, in_thread
+from demeanor.sandboxes import in_thread
+from demeanor.sandboxes.persistent import ExecRequest, PersistentSandbox
 
 _MAX_OUTPUT = 2000
 _MAKE_OWNED = """\

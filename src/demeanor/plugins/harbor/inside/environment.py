@@ -33,16 +33,9 @@ from demeanor.plugins.harbor.environments.definition import (
 )
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build, StepFailed, replay
 from demeanor.plugins.harbor.inside.image_build import build_root
-from demeanor.sandboxes import (
-    PORT,
-    ExecRequest,
-    PersistentOptions,
-    PersistentSandbox,
-    PersistentSandboxes,
-    certificate_variables,
-    find_bwrap,
-    in_thread,
-)
+from demeanor.sandboxes import PORT, certificate_variables, in_thread
+from demeanor.sandboxes.levels import find_bwrap
+from demeanor.sandboxes.persistent import ExecRequest, PersistentOptions, PersistentSandbox, PersistentSandboxes
 
 _MB = 2**20
 _DISK = 4 * 2**30

@@ -22,7 +22,8 @@ from demeanor.plugins.harbor.environments.definition import copied_files
 from demeanor.plugins.harbor.images.cache import CachedImage, ImageCache, step_key
 from demeanor.plugins.harbor.images.layer import apply_layer
 from demeanor.plugins.harbor.inside.dockerfile_replay import Build, replay_step
-from demeanor.sandboxes import PersistentSandbox, in_thread
+from demeanor.sandboxes import in_thread
+from demeanor.sandboxes.persistent import PersistentSandbox
 
 _KEPT_AFTER = 2.0
 """A result is kept in the cache after a step that took longer, in seconds."""

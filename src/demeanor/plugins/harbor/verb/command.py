@@ -86,7 +86,7 @@ def _show(args: argparse.Namespace) -> ExitCode:
 
 
 def _install(version: str | None) -> ExitCode:
-    from demeanor.agents import agents_folder, install_package
+    from demeanor.agents.packages import agents_folder, install_package
     from demeanor.plugins.harbor.program import HARBOR
 
     program = install_package("harbor", HARBOR, version, agents_folder(os.environ), os.environ, _show_progress)

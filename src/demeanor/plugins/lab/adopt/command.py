@@ -140,7 +140,7 @@ def _trial(args: argparse.Namespace, catalog: Catalog) -> tuple[PastSession, str
     from demeanor.core.values.errors import UnknownName
     from demeanor.plugins.lab.adopt.trial import trial_session
     from demeanor.results import find_record, find_stored_run
-    from demeanor.store import open_capture_store
+    from demeanor.store.captures import open_capture_store
 
     config = catalog.config
     results = args.results or config.root / config.results

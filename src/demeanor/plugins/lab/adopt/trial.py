@@ -14,7 +14,7 @@ from demeanor.core.values.trajectory import Event, Said
 from demeanor.observe import observe
 from demeanor.results import StoredRun
 from demeanor.runner import Catalog, choose_evals, exchange_rounds
-from demeanor.store import CaptureStore, capture_text, read_capture_json, read_start, read_start_hash
+from demeanor.store.captures import CaptureStore, capture_text, read_capture_json, read_start, read_start_hash
 
 
 def trial_session(catalog: Catalog, run: StoredRun, record: Record, captures: CaptureStore | None) -> PastSession:

@@ -12,7 +12,7 @@ from pathlib import Path
 from demeanor.core.values.record import Record
 from demeanor.core.values.verdict import Void
 from demeanor.statistics import Tries
-from demeanor.store import RunFolder, list_runs
+from demeanor.store.runs import RunFolder, list_runs
 
 
 def earlier_records(folder: Path) -> tuple[tuple[Record, ...], ...]:

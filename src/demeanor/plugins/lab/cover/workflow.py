@@ -26,13 +26,14 @@ from demeanor.core.values.record import Record
 from demeanor.core.values.subject import Subject
 from demeanor.core.values.trial import Cell, Plan, Trial
 from demeanor.core.values.verdict import Void, VoidCause
-from demeanor.decide import Baseline
+from demeanor.decide.nights import Baseline
 from demeanor.observe import first_request
 from demeanor.plugins.lab.cover.kept_trials import kept_trials
 from demeanor.plugins.lab.cover.rules import BASELINE_TRIALS, CoverEval, CoverRule, CoverState, Removal, order_evals
 from demeanor.reports.prompt_coverage import CoverOperator
 from demeanor.statistics import Tries
-from demeanor.store import RunFolder, read_capture
+from demeanor.store.captures import read_capture
+from demeanor.store.runs import RunFolder
 from demeanor.vcs import words_of
 
 _MOST_VOIDS = 3

@@ -30,7 +30,7 @@ from demeanor.runner import (
     temporary_templates,
     with_faults,
 )
-from demeanor.store import capture_text, open_capture_store, read_capture_json, read_start_hash
+from demeanor.store.captures import capture_text, open_capture_store, read_capture_json, read_start_hash
 
 _WIDTH = 200
 

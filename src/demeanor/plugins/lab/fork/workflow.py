@@ -34,7 +34,7 @@ from demeanor.plugins.lab.fork.source import ForkSource, describe_turn, stored_b
 from demeanor.results import SCAN_FILE
 from demeanor.runner import UI, Catalog, RunResult, execute, plan_evals, prepare
 from demeanor.statistics import Tries, most_telling, wilson
-from demeanor.store import RunFolder
+from demeanor.store.runs import RunFolder
 
 FORKS = "forks"
 """The folder of the runs of forks, below the results: they are not runs of the project's evals."""

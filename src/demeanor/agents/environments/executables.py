@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from demeanor.agents.python_environment import (
+from demeanor.agents.environments.python_environment import (
     environment_of,
     environment_paths,
     eval_folders,
@@ -31,7 +31,7 @@ from demeanor.agents.python_environment import (
 from demeanor.core.text.wording import one_line
 from demeanor.core.values.process import Launch
 
-PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+PACKAGE_ROOT = str(Path(__file__).resolve().parents[3])
 """The folder that holds the `demeanor` package, for agents that are part of it. Python lists this folder on import,
 so it must be readable as a whole."""
 

@@ -25,7 +25,7 @@ from typing import Literal, TypeAlias, TypedDict
 
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
-from demeanor.decide.night_cells import count, fingerprints
+from demeanor.decide.nights.night_cells import count, fingerprints
 from demeanor.statistics import (
     Count,
     Difference,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents.executables import executable_paths, printed_version, python_paths
+from demeanor.agents.environments.executables import executable_paths, printed_version, python_paths
 
 
 def program(path: Path, text: str = "#!/bin/sh\n") -> Path:

@@ -6,7 +6,7 @@ import pytest
 
 from demeanor.core.values.evidence import Spent
 from demeanor.core.values.history import RunCell
-from demeanor.decide.comparison import CompareOutcome, compare, p_drop, smallest_detectable_drop, to_look_at_again
+from demeanor.decide.comparison.rules import CompareOutcome, compare, p_drop, smallest_detectable_drop, to_look_at_again
 from tests.helpers.histories import night
 
 

@@ -10,8 +10,8 @@ from demeanor.core.text.wording import one_line
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.run_diff import ChangePoint
 from demeanor.core.values.tally import Estimate
-from demeanor.decide.baseline import correlation_of
-from demeanor.decide.change_points import rate_histories
+from demeanor.decide.nights.baseline import correlation_of
+from demeanor.decide.nights.change_points import rate_histories
 from demeanor.statistics import estimate
 
 

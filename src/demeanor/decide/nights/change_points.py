@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.run_diff import ChangePoint, RateHistory, RunDiff
-from demeanor.decide.night_cells import changes, count, fingerprints
+from demeanor.decide.nights.night_cells import changes, count, fingerprints
 from demeanor.statistics import MIN_NIGHTS, NIGHTS_BETWEEN_FALSE_ALARMS, RateChange, find_changes
 
 

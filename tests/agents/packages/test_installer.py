@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from demeanor.agents.installer import InstallError, install_package
-from demeanor.agents.lock_file import lock_name
-from demeanor.agents.package import Package, this_platform
+from demeanor.agents.packages.installer import InstallError, install_package
+from demeanor.agents.packages.lock_file import lock_name
+from demeanor.agents.packages.package import Package, this_platform
 from demeanor.sandboxes.supervisor.process_tree import HAS_SUBREAPERS
 from tests.helpers.processes import alive
 from tests.sandboxes.conftest import wait_until

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents.lock_file import lock_name
-from demeanor.agents.package import Package
+from demeanor.agents.packages.lock_file import lock_name
+from demeanor.agents.packages.package import Package
 from demeanor.agents.registry import CODING_AGENTS, adapter
 from demeanor.plugins.harbor.program import HARBOR
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.run_diff import RateHistory
-from demeanor.decide.change_points import rate_histories
+from demeanor.decide.nights.change_points import rate_histories
 from tests.helpers.histories import SUBJECTS, night, nights
 
 

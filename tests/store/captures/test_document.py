@@ -16,7 +16,7 @@ from demeanor.core.values.messages import Message, Text, ToolCall
 from demeanor.core.values.process import Output, ProcessEnd
 from demeanor.core.values.trajectory import Called, Kind, Said
 from demeanor.core.values.verdict import VoidCause
-from demeanor.store.captures.capture_json import capture_json, read_capture_json, read_exchanges, read_start_hash
+from demeanor.store.captures.document import capture_json, read_capture_json, read_exchanges, read_start_hash
 
 
 def a_file(content: bytes, *, executable: bool = False) -> Entry:

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from demeanor.agents.package import Package, this_platform
+from demeanor.agents.packages.package import Package, this_platform
 
 
 def lock_name(name: str, package: Package, platform: str, python: str) -> str:

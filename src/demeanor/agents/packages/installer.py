@@ -1,7 +1,7 @@
 """Installs an exact version of a coding agent into its own folder; nothing else on the machine changes.
 
-The tested version is installed from its lock file (agents/lock_file.py): the same packages with the same checksums
-every time. Another version has none, and the user is told.
+The tested version is installed from its lock file (lock_file.py): the same packages with the same checksums every time.
+Another version has none, and the user is told.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.agents.executables import printed_version
-from demeanor.agents.lock_file import find_lock, not_installed, npm_manifest
-from demeanor.agents.package import Package, find_python, this_platform
+from demeanor.agents.environments.executables import printed_version
+from demeanor.agents.packages.lock_file import find_lock, not_installed, npm_manifest
+from demeanor.agents.packages.package import Package, find_python, this_platform
 from demeanor.agents.recipe import Recipe
 from demeanor.core.text.wording import count, excerpt, opening
 from demeanor.core.trees.program_tree import program_tree

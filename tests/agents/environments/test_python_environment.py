@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents.python_environment import source_paths
+from demeanor.agents.environments.python_environment import source_paths
 
 EVAL = "from demeanor import eval_test\n"
 

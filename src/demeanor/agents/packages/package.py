@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from demeanor.agents.executables import executable_paths, printed_version
+from demeanor.agents.environments.executables import executable_paths, printed_version
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +56,7 @@ class Package:
     """The command that installs it."""
 
     locks: Path = Path(__file__).parent / "locks"
-    """The folder of its lock files (agents/lock_file.py)."""
+    """The folder of its lock files (agents/packages/lock_file.py)."""
 
     @property
     def full_name(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from demeanor.core.values.history import RunCell
-from demeanor.decide.night_cells import count, fingerprints, since_new_model
+from demeanor.decide.nights.night_cells import count, fingerprints, since_new_model
 from demeanor.statistics import NightCorrelation, find_changes, night_correlation
 
 NIGHTS = 20

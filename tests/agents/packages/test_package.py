@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from demeanor.agents.executables import printed_version
-from demeanor.agents.package import Package, find_python, program_paths, with_own_node
+from demeanor.agents.environments.executables import printed_version
+from demeanor.agents.packages.package import Package, find_python, program_paths, with_own_node
 
 
 @pytest.mark.parametrize("line", ["#!{python}", "#!{python} -E", "#! {python}"])
