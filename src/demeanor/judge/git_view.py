@@ -1,7 +1,7 @@
 """`rig.workspace.git`: what the agent did to the repository, read from its objects and files without git.
 
 The agent may have changed the repository's configuration, index, hooks and attributes. git would start the programs
-they name and believe them; see git_objects.py and git_status.py for what is read instead.
+they name and believe them; see git_objects.py for what is read instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Contract cases: a message in one dialect, and what must be in its translation to another.
 
 The cases are in `cases/*.json`, grouped into features. A feature has the same message in several dialects (`said`) and
-lists what each dialect's version must contain (`expected`, by path; see expectation.py for the operators), or once for
+lists what each dialect's version must contain (`expected`, by path; see runner.py for the operators), or once for
 all of them (under `*`). Every pair of the two is a case, except those in `except`; `pairs` adds expectations for single
 pairs. A stream is written as a list of its events, or as text if the exact bytes matter.
 """

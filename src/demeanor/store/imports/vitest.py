@@ -6,7 +6,7 @@
 Some details differ from the reports. A skipped test is skipped, not failed. A test that was given up after errors 500
 or 503, according to the reliability log, is void; the report has it as passed. Each attempt is one trial of its model,
 not a separate test. A test file that could not be loaded has no tests in the report, and one whose `beforeAll` failed
-has only skipped ones; see unloaded.py. A test that is expected to fail (`it.fails`) and passes is reported as failed:
+has only skipped ones; see importer.py. A test that is expected to fail (`it.fails`) and passes is reported as failed:
 it is a pass of a USUALLY_FAILS eval, which is news.
 """
 
