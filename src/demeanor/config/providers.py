@@ -51,9 +51,9 @@ def asked_itself(hosts: Iterable[str]) -> str:
     names = tuple(dict.fromkeys(hosts))
     if not names:
         return ""
-    known = {urlsplit(provider.base_url).hostname: provider.dialects.split()[0] for provider in WELL_KNOWN.values()}
-    host = next((name for name in names if name in known), "")
-    variable = DIALECT_FACTS[known[host]].url_env[0] if host else "the variable that base_url_env names"
+    dialects = {urlsplit(provider.base_url).hostname: provider.dialects.split()[0] for provider in WELL_KNOWN.values()}
+    host = next((name for name in names if name in dialects), "")
+    variable = DIALECT_FACTS[dialects[host]].url_env[0] if host else "the variable that base_url_env names"
     meant = "" if host else ", if that is its model's,"
     return f"it asked for {host or ', '.join(names)} itself: let it read its base URL{meant} from {variable}"
 

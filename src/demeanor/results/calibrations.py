@@ -55,15 +55,15 @@ def corrected_rate(subject: str, passed: int, judged: int, labels: LabelledCount
 
 def held_out_labels(history: History, evals: Iterable[Eval]) -> dict[str, LabelledCounts]:
     """Eval → the held-out labels of its judge, if the judge is calibrated as it is now."""
-    judged = [one for one in evals if asks_judge(one)]
+    judged = [eval_ for eval_ in evals if asks_judge(eval_)]
     stored = history.last_decisions("calibrate") if judged else {}
-    found = {}
-    for one in judged:
-        kept = stored.get(one.name)
-        counts = _counts(kept, one) if kept is not None else None
+    labels = {}
+    for eval_ in judged:
+        kept = stored.get(eval_.name)
+        counts = _counts(kept, eval_) if kept is not None else None
         if counts is not None:
-            found[one.name] = counts
-    return found
+            labels[eval_.name] = counts
+    return labels
 
 
 def drifted_judges(history: History) -> tuple[str, ...]:

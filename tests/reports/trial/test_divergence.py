@@ -221,7 +221,7 @@ def test_no_sentence_is_false(failing: list[Event], passing: list[Event]):
         ((said(),), (READ, EDIT, said()), "calls no tool; a passing trial calls read_file"),
         ((), (READ,), "calls no tool; a passing trial calls read_file"),
         ((FAULT,), (READ,), "calls no tool; a passing trial calls read_file"),
-        ((use("read_file", path="/work/a.py"), EDIT), (READ, EDIT), NO_SINGLE_STEP),
+        ((use("read_file", path="/project/a.py"), EDIT), (READ, EDIT), NO_SINGLE_STEP),
         ((READ, said("No.")), (READ, said("Yes.")), SAME_STEPS),
         (OTHERS[:4], (EDIT, TEST, ALLOWED, use("shell", command="make")), NO_SINGLE_STEP),
     ],

@@ -186,11 +186,11 @@ class _Repeated(Exception):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         raise _Repeated(next(name for name in names if names.count(name) > 1))
-    return found
+    return fields
 
 
 def _exits(data: Mapping[str, Any]) -> Iterator[str]:

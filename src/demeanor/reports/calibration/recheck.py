@@ -45,14 +45,14 @@ def recheck_judges(
     """Ask what is due, and store how many answers changed. A sentence about each judge that has drifted."""
     config, made = catalog.config, []
     with open_project_history(config, environ, results=results) as history:
-        known = {one.name: one for one in evals}
+        by_name = {eval_.name: eval_ for eval_ in evals}
         stored, last = history.last_decisions("calibrate"), history.last_decisions("recheck")
-        for name in held_out_labels(history, known.values()):
+        for name in held_out_labels(history, by_name.values()):
             calibrated, earlier = stored[name], last.get(name)
             if earlier is not None and earlier.made < calibrated.made:
                 earlier = None
             if datetime.now(UTC) - datetime.fromisoformat((earlier or calibrated).made) >= _EVERY:
-                questions = [*_questions(history, known[name], calibrated, catalog, environ, results)]
+                questions = [*_questions(history, by_name[name], calibrated, catalog, environ, results)]
                 made.append(_kept(calibrated, earlier, asyncio.run(_changed(catalog, questions))))
     notes = keep_decisions(config, environ, results, made)
     with open_project_history(config, environ, results=results) as history:
@@ -61,7 +61,7 @@ def recheck_judges(
 
 def _questions(
     history: SqlHistory,
-    one: Eval,
+    eval_: Eval,
     calibrated: KeptDecision,
     catalog: Catalog,
     environ: Mapping[str, str],
@@ -71,15 +71,15 @@ def _questions(
     labelled = calibrated.evidence.get(TRIALS)
     trials = [trial for trial in labelled if len(trial) == 3] if isinstance(labelled, list) else []
     config, captures = catalog.config, open_capture_store(catalog.config)
-    draw = random.Random(f"{one.name} {datetime.now(UTC):%G-%V}")  # noqa: S311 - others every week
+    draw = random.Random(f"{eval_.name} {datetime.now(UTC):%G-%V}")  # noqa: S311 - others every week
     for run_name, subject, number in draw.sample(trials, min(_MOST, len(trials))):
         try:
             run = find_stored_run(run_name, results, config, environ)
-            records = history.trials(run_name, name=one.name, subject=subject)
+            records = history.trials(run_name, name=eval_.name, subject=subject)
             record = next(record for record in records if record.number == number)
             text, where = capture_text(record, run=run.folder, captures=captures, home=run.place.source)
             answers = read_capture_answers(text, where=where)
-            trial = Trial(eval=one, subject=catalog.subject(subject), number=number, timeout=DEFAULT_TIMEOUT)
+            trial = Trial(eval=eval_, subject=catalog.subject(subject), number=number, timeout=DEFAULT_TIMEOUT)
         except (DemeanorError, StopIteration):
             continue
         yield from ((trial, answer) for answer in answers if answer.votes and answer.exchanges)

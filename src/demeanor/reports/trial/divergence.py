@@ -318,7 +318,7 @@ def _like(call: Called, tool: str, target: tuple[str, str] | None) -> bool:
 
 
 def _same_text(text: str, other: str) -> bool:
-    """Whether two arguments are the same, or may be the same path: `a`, `./a` and `/work/a`."""
+    """Whether two arguments are the same, or may be the same path: `a`, `./a` and `/project/a`."""
     short, long = sorted((text.removeprefix("./"), other.removeprefix("./")), key=len)
     return short == long or (long.startswith("/") and bool(short.strip("/")) and long.endswith(f"/{short}"))
 

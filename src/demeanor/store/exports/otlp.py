@@ -198,7 +198,7 @@ def as_lines(spans: Iterable[ReadableSpan]) -> str:
     all_spans = list(spans)
     chunks = [all_spans[start : start + _CHUNK] for start in range(0, len(all_spans), _CHUNK)]
     requests = (MessageToDict(encode_spans(chunk), use_integers_for_enums=True) for chunk in chunks)
-    return "".join(json.dumps(_with_hex_ids(one)) + "\n" for one in requests)
+    return "".join(json.dumps(_with_hex_ids(request)) + "\n" for request in requests)
 
 
 def send_spans(spans: Iterable[ReadableSpan], url: str) -> None:

@@ -117,9 +117,9 @@ class Postgres:
         """The newest texts that contain all words."""
         query = " & ".join(f"'{word}'" for word in words) + ":*" * begins
         sql = "SELECT id FROM texts WHERE words @@ to_tsquery('simple', ?)"
-        found = [number for (number,) in self.rows(f"{sql} LIMIT ?", (query, _MANY_TEXTS))]
-        if len(found) < _MANY_TEXTS:  # by the index; in the order of ids the server would read all texts for a few
-            return sorted(found, reverse=True)[:limit]
+        numbers = [number for (number,) in self.rows(f"{sql} LIMIT ?", (query, _MANY_TEXTS))]
+        if len(numbers) < _MANY_TEXTS:  # by the index; in the order of ids the server would read all texts for a few
+            return sorted(numbers, reverse=True)[:limit]
         return [number for (number,) in self.rows(f"{sql} ORDER BY id DESC LIMIT ?", (query, limit))]
 
     def tables(self) -> set[str]:
