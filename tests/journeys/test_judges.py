@@ -309,14 +309,16 @@ def test_a_judge_is_asked_again_every_week_and_its_drift_is_said(project: Projec
     calibrate = ("validate", "--calibrate", "asks_first", "--labels", "labels.csv")
     assert project.demeanor(*calibrate).returncode == 0
 
-    def night(*, a_week_later: bool = True) -> tuple[int, str]:
+    def night(*, a_week_later: bool = True, sharded: bool = False) -> tuple[int, str]:
         """How many questions a night asks, and what it says of the judge."""
         if a_week_later:
             with closing(sqlite3.connect(project.folder / "results/demeanor.db")) as database, database:
                 database.execute("UPDATE decisions SET made = strftime('%Y-%m-%dT%H:%M:%S+00:00', made, '-7 days')")
         asked = project.folder / "asked.txt"
         asked.unlink()
-        done = project.demeanor("nightly", "--trials", "1", "--seed", "5")
+        done = project.demeanor("nightly", "--trials", "1", "--seed", "5", *(("--shard", "1/1") if sharded else ()))
+        if sharded:
+            done = project.demeanor("store", "import", "results/shards")
         shown = [line for line in done.stdout.splitlines() if "the judge of" in line]
         return asked.read_text().count("====="), " ".join(shown)
 
@@ -324,6 +326,7 @@ def test_a_judge_is_asked_again_every_week_and_its_drift_is_said(project: Projec
     assert night(a_week_later=False) == (own, "")
     assert night() == (own + 20 * 3, "")
     assert night(a_week_later=False) == (own, "")
+    assert night(sharded=True) == (own + 20 * 3, ""), "a night of shards asks when they are joined"
     (project.folder / "critic.py").write_text(CRITIC.replace('"SAY YES" in orders or "May I"', '"deleted"'))
     asked, said = night()
     assert asked == own + 20 * 3

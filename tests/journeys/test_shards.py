@@ -100,6 +100,17 @@ def test_a_shard_is_no_run_of_its_own(sharded: Project):
         assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.parametrize("words", [("run", "--policy", "all"), ("nightly", "--shard", "1/2")])
+def test_a_missing_program_is_an_error_before_anything_runs(tmp_path: Path, words: tuple[str, ...]):
+    """Also on the machine of a shard, where its trials would only be void."""
+    project = Project(tmp_path / "project")
+    agent = '[agents.mine]\nadapter = "command"\ncommand = ["./agent.sh", "{prompt}"]\n'
+    project.write(evals__eval_notes_py=EVALS, demeanor_toml=f'subjects = ["mine"]\nsandbox = "none"\n{agent}')
+    done = project.demeanor(*words)
+    assert (done.returncode, "agent.sh" in done.stderr) == (2, True), done.stdout
+    assert not list(project.folder.rglob("run.json"))
+
+
 def test_a_gate_in_shards_decides_as_alone(tmp_path: Path):
     """The first round runs in shards; a cell that it leaves open gets its trials in the last job."""
     project = Project(tmp_path / "project")

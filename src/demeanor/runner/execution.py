@@ -152,7 +152,7 @@ def prepare(
         now = run_info(catalog.config, request, catalog.environ, results)  # before the build, which may change files
         built = build_project(catalog, results, log) if request.build and any(plan.trials()) else None
         catalog.use_built_files(cell.subject for cell in plan.cells)
-        if in_history and commit is None:
+        if (in_history or request.shard is not None) and commit is None:
             catalog.refuse_missing_programs(plan)
         folder = into if isinstance(into, RunFolder) else new_run_folder(into)
         if built is not None:

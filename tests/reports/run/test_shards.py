@@ -185,6 +185,20 @@ def test_trials_that_no_shard_ran_are_told(tmp_path: Path) -> None:
     assert len(trials) < 200
 
 
+def test_an_eval_that_no_shard_could_read_leaves_the_run_undecided(tmp_path: Path) -> None:
+    """It lacked a package on their machines, for example, and this one has it."""
+    only = Plan(cells=WHOLE.cells[1:2])
+    for number in (1, 2):
+        shard = Shard(number=number, of=2)
+        run_folder(tmp_path / "shards" / f"s{number}", shard_of(only, shard, {}, SEED), shard, verdict=PASSED)
+    alone = join_shards(find_shards([tmp_path / "shards"]), only, read_config(tmp_path), tmp_path / "results")
+    assert report_of(alone).exit_code is ExitCode.ACCEPTED
+    here = Plan(cells=WHOLE.cells[1:3])
+    more = join_shards(find_shards([tmp_path / "shards"]), here, read_config(tmp_path), tmp_path / "results")
+    assert more.info.lost[0].startswith("no shard ran some trials of e2/native:scripted: ")
+    assert report_of(more).exit_code is ExitCode.UNDECIDED
+
+
 def test_links_in_a_shard_are_left_out(tmp_path: Path) -> None:
     """It may come from a machine that someone else controls."""
     folder = shards(tmp_path / "shards", 1)

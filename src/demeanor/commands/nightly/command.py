@@ -28,26 +28,13 @@ def run(args: argparse.Namespace) -> ExitCode:
     if args.resume == "":
         args.resume = _last_night(args)
     code = run_evals(args)
-    if not args.dry_run:
-        _keep_changes(args)
+    if not args.dry_run and args.shard is None:
+        from demeanor.cli import log
+        from demeanor.reports.night import prepare_shifts
+
+        config = load_config(args)
+        prepare_shifts(config, os.environ, results=args.results or config.root / config.results, log=log)
     return code
-
-
-def _keep_changes(args: argparse.Namespace) -> None:
-    """Find the changes of pass rates up to this night, where that takes long: its readers need not wait then."""
-    from demeanor.cli import log
-    from demeanor.reports.night import kept_shifts, shifts_are_ready
-    from demeanor.results import nights_until, open_project_history
-
-    config = load_config(args)
-    try:
-        with open_project_history(config, os.environ, results=args.results or config.root / config.results) as history:
-            for run in history.runs(kind="nightly", limit=1):
-                tonight = nights_until(history, run, 0)[-1]
-                if not shifts_are_ready(history, tonight):
-                    kept_shifts(history, tonight)
-    except StoreError as error:
-        log(f"the changes of pass rates are found by the first reader: {error}")
 
 
 def _last_night(args: argparse.Namespace) -> str:

@@ -76,7 +76,9 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder]) -> ExitCode:
     """Join the shards of a run, add it to the history, and decide as the run would have."""
+    from demeanor.cli import log
     from demeanor.render import screen_of
+    from demeanor.reports.night import prepare_shifts
     from demeanor.reports.run import compare_collection, conclude, join_shards, make_report, terminal_report
     from demeanor.results import open_project_history, request_of_run
     from demeanor.runner import Catalog, collect_evals, plan_evals, select_evals
@@ -104,6 +106,8 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
     skipped = tuple(dict.fromkeys(f"skipped {one_line(str(problem), width=400)}" for problem in unusable))
     report = make_report(joined.result, collection=collection, notes=skipped)
     report = conclude(catalog, joined.result, report, environ=os.environ, is_whole=not skipped)
+    if request.kind == "nightly":
+        prepare_shifts(config, os.environ, results=results, log=log)
     print(terminal_report(report, screen_of(sys.stdout)), end="")
     return report.exit_code
 

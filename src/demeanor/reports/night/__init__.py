@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         SubjectNights as SubjectNights,
     )
     from demeanor.reports.night.rows import night_cells as night_cells, tally_of as tally_of
-    from demeanor.reports.night.shift_scan import kept_shifts as kept_shifts, shifts_are_ready as shifts_are_ready
+    from demeanor.reports.night.shift_scan import prepare_shifts as prepare_shifts, shifts_are_ready as shifts_are_ready
     from demeanor.reports.night.step_pairs import TrialStepsPair as TrialStepsPair, load_step_pairs as load_step_pairs
     from demeanor.reports.night.terminal import (
         MOST_ROWS as MOST_ROWS,
@@ -45,7 +45,7 @@ __getattr__ = lazy_names(
             " SubjectNights"
         ),
         "rows": "night_cells tally_of",
-        "shift_scan": "kept_shifts shifts_are_ready",
+        "shift_scan": "prepare_shifts shifts_are_ready",
         "step_pairs": "TrialStepsPair load_step_pairs",
         "terminal": "MOST_ROWS night_terminal sparkline",
         "workflow": "make_night_report",

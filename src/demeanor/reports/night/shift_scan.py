@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 from demeanor._version import __version__
+from demeanor.config import Config
 from demeanor.core.text.codec import decode, encode
+from demeanor.core.values.errors import StoreError
 from demeanor.core.values.history import Night, RunCell
 from demeanor.decide.nights import NoticedShift, RateShift, correlation_of, latest_shifts, rate_histories, shifts_within
-from demeanor.results import LAST_NIGHTS, cells_of_nights, nights_until
+from demeanor.results import LAST_NIGHTS, cells_of_nights, nights_until, open_project_history
 from demeanor.statistics import change, change_evidence, effective, night_correlation
 from demeanor.store.history import SqlHistory, keep_derived, read_derived, run_states
 
@@ -49,6 +51,20 @@ def shifts_are_ready(history: SqlHistory, tonight: Night, *, branch: str | None 
     if sum(cells for _, cells, _ in states.values()) <= _MANY_CELLS:
         return True
     return read_derived(history, *_key(nights, states)) is not None
+
+
+def prepare_shifts(
+    config: Config, environ: Mapping[str, str], *, results: Path, log: Callable[[str], None] = lambda line: None
+) -> None:
+    """Find the changes up to the last night, where that takes long, so that its readers need not wait."""
+    try:
+        with open_project_history(config, environ, results=results) as history:
+            for run in history.runs(kind="nightly", limit=1):
+                tonight = nights_until(history, run, 0)[-1]
+                if not shifts_are_ready(history, tonight):
+                    kept_shifts(history, tonight)
+    except StoreError as error:
+        log(f"the changes of pass rates are found by the first reader: {error}")
 
 
 def _key(nights: Sequence[Night], states: Mapping[str, tuple[int, int, int]]) -> tuple[object, ...]:

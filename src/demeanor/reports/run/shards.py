@@ -268,7 +268,8 @@ def _key(record: Record) -> tuple[str, str, int]:
 
 
 def _whole_plan(shards: Sequence[RunFolder], plan: Plan, config: Config) -> Plan:
-    """All cells that the shards have planned, with the trials of all shards."""
+    """All cells that the shards have planned, with the trials of all shards, and those of the evals here that no shard
+    could read."""
     planned: dict[tuple[str, str], dict[str, Any]] = {}
     for cell in (cell for shard in shards for cell in shard.cells()):
         same = planned.setdefault((str(cell["eval"]), str(cell["subject"])), dict(cell))
@@ -277,7 +278,9 @@ def _whole_plan(shards: Sequence[RunFolder], plan: Plan, config: Config) -> Plan
     if sum(cell["whole"] for cell in planned.values()) > _MOST_TRIALS:
         raise BadInput("has more trials than a run can have", where=shards[0].folder / RUN_FILE)
     here = {(cell.eval.name, str(cell.subject)): cell for cell in plan.cells}
-    return Plan(cells=tuple(_cell(cell, here.get(key), config) for key, cell in planned.items()))
+    names = {name for name, _ in planned}
+    unread = (cell for cell in plan.cells if cell.trials and cell.eval.name not in names)
+    return Plan(cells=(*(_cell(cell, here.get(key), config) for key, cell in planned.items()), *unread))
 
 
 def _cell(planned: Mapping[str, Any], here: Cell | None, config: Config) -> Cell:
@@ -351,4 +354,4 @@ def _in_no_shard(plan: Plan, planned: Collection[tuple[str, str, int]]) -> Itera
     left = {trial.cell for trial in plan.trials() if (trial.eval.name, str(trial.subject), trial.number) not in planned}
     if left:
         names = ", ".join(sorted(left)[:_NAMED]) + (" …" if len(left) > _NAMED else "")
-        yield f"no shard ran some trials of {names}: the shards had different histories"
+        yield f"no shard ran some trials of {names}: the shards had different histories, or could not read the eval"

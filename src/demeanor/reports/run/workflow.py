@@ -22,7 +22,7 @@ from demeanor.core.values.tally import Decision, Tally
 from demeanor.core.values.trial import Plan
 from demeanor.decide import decide
 from demeanor.reports.run.report import Collection, RunReport, run_report
-from demeanor.results import Stale, stale_attempts, uncounted
+from demeanor.results import Stale, request_of_run, stale_attempts, uncounted
 from demeanor.runner import SCRIPTED, UI, Catalog, RunResult, execute, prepare, tell_decisions
 from demeanor.store.runs import RunFolder
 
@@ -53,10 +53,7 @@ def run_and_report(
     else:
         prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
-    drifted: tuple[str, ...] = ()
-    if request.kind == "nightly" and not (request.replay or result.stopped or result.interrupted):
-        drifted = _drifted(catalog, plan, environ, results=result.folder.parent)
-    report = make_report(result, collection=collection, notes=(*skipped, *stale.notes, *drifted))
+    report = make_report(result, collection=collection, notes=(*skipped, *stale.notes))
     return conclude(catalog, result, report, environ=environ, junit=junit, is_whole=not skipped)
 
 
@@ -69,12 +66,17 @@ def conclude(
     junit: Path | None = None,
     is_whole: bool = True,
 ) -> RunReport:
-    """The report with what is left to say at the end of a run; tells the hooks, and writes the report files. A run is
-    not whole if some evals could not be read: without them, nothing is accepted."""
+    """The report with what is left to say at the end of a run; asks judges again after a night, tells the hooks, and
+    writes the report files. A run is not whole if some evals could not be read: without them, nothing is accepted."""
     missing = result.stopped and any(cell.tally.missing for cell in report.cells)
     if (missing or not is_whole) and report.exit_code is ExitCode.ACCEPTED:
         report = replace(report, exit_code=ExitCode.UNDECIDED)
-    notes = (*_recorded(catalog.config, report, result.plan), *tell_decisions(_decisions(report)))
+    drifted: tuple[str, ...] = ()
+    if result.info.kind == "nightly" and not (
+        request_of_run(result.info).replay or result.stopped or result.interrupted
+    ):
+        drifted = _drifted(catalog, result.plan, environ, results=result.folder.parent)
+    notes = (*drifted, *_recorded(catalog.config, report, result.plan), *tell_decisions(_decisions(report)))
     report = replace(report, notes=(*report.notes, *notes))
     publish(report, result.folder, environ=environ, redactor=catalog.redactor, junit=junit)
     return report
