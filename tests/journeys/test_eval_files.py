@@ -151,6 +151,26 @@ def test_evals_that_lack_something_here_do_not_stop_the_others(project: Project,
     assert (ran.returncode, "some evals could not be read" in ran.stdout) == (3, True), ran.stdout + ran.stderr
     assert why in ran.stdout.partition("skipped ")[2].splitlines()[0]
     assert "1 of 1 judged: 1 passed" in ran.stdout
+    gate = project.demeanor("gate", "--policy", "all", "--subject", "native:scripted", COLUMNS="400")
+    assert gate.returncode == 3, gate.stdout + gate.stderr
+    assert gate.stdout.startswith("Undecided: the only cell is accepted, but some evals can't be read")
+    assert why in gate.stdout.partition("Unknown: ")[2].splitlines()[0]
+    validated = project.demeanor("validate", COLUMNS="400")
+    assert (validated.returncode, "ok     good" in validated.stdout) == (1, True), validated.stdout + validated.stderr
+    assert why in validated.stdout.partition("FAULT: ")[2].splitlines()[0]
+    assert json.loads(project.demeanor("validate", "--json").stdout)["ok"] is False
+    assert "good" in project.demeanor("validate", "--list").stdout
+    tested = project.pytest("evals", "--eval-subject", "native:scripted", RUN_EVALS="1")
+    assert (tested.returncode, "1 passed, 1 error" in tested.stdout) == (1, True), tested.stdout
+    assert why in tested.stdout
     assert project.demeanor("run", "evals/eval_lacking.py").returncode == 2
     project.write(evals__eval_wrong_py="1 / 0\n")
     assert project.demeanor("run", "--subject", "native:scripted").returncode == 2
+
+
+def test_an_eval_that_is_named_is_the_only_one_beside_a_file_that_lacks_something(project: Project) -> None:
+    """The path of a file that can't be read does not let all evals of the next path run."""
+    more = GOOD.replace("def good", "def other").split("\n", 1)[1]
+    project.write(evals__eval_good_py=GOOD + more, evals__eval_lacking_py="import not_a_package_xyz\n")
+    planned = project.demeanor("run", "evals/eval_lacking.py", "evals/eval_good.py::good", "--dry-run", "--json")
+    assert {cell["eval"] for cell in json.loads(planned.stdout)["cells"]} == {"good"}, planned.stdout + planned.stderr

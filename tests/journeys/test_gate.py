@@ -142,6 +142,22 @@ def test_added_and_edited_evals_are_always_tested(versions: Versions):
     assert (wrong.returncode, "no commit 'nowhere'" in wrong.stderr) == (2, True)
 
 
+def test_a_new_eval_that_can_not_run_here_leaves_the_gate_undecided(versions: Versions):
+    """It is named with what it needs. One for other subjects only is skipped, as always."""
+    new = '@eval_test(USUALLY_PASSES, prompt="Write.", {})\ndef {}(rig, result):\n    assert result\n'
+    more = new.format('requires_env=["NOT_A_VARIABLE"]', "needy") + new.format(
+        'subjects=["native:scripted"]', "elsewhere"
+    )
+    versions.evals.write_text(f"{EVALS}\n\n{more}")
+    done = versions.project.demeanor("gate", "--json", "--subject", "writer")
+    answers = {name: row["decision"] for name, row in rows(done.stdout).items()}
+    assert (done.returncode, answers["needy"]["answer"]) == (3, "undecided"), done.stderr
+    assert (
+        answers["needy"]["reason"] == "new by this change, and not run: needs the environment variable NOT_A_VARIABLE"
+    )
+    assert (answers["elsewhere"]["answer"], answers["always"]["answer"]) == ("skipped", "accept")
+
+
 def test_only_selected_tasks_are_planned(project: Project):
     """An expression that matches none is refused before anything runs, as `run` does."""
     versions = Versions(project)

@@ -62,7 +62,12 @@ if TYPE_CHECKING:
         program_help as program_help,
         sub_commands as sub_commands,
     )
-    from demeanor.cli.run_trials import run_arguments as run_arguments, run_evals as run_evals, run_part as run_part
+    from demeanor.cli.run_trials import (
+        run_arguments as run_arguments,
+        run_evals as run_evals,
+        run_part as run_part,
+        tell_skipped as tell_skipped,
+    )
 
 __getattr__ = lazy_names(
     __name__,
@@ -82,6 +87,6 @@ __getattr__ = lazy_names(
         "plan": "print_plan",
         "program": "run_and_end",
         "registry": "EXIT_CODES SUB_COMMANDS all_commands parser_of program_help sub_commands",
-        "run_trials": "run_arguments run_evals run_part",
+        "run_trials": "run_arguments run_evals run_part tell_skipped",
     },
 )

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ from demeanor.cli.options import (
 )
 from demeanor.cli.output_path import can_be_written, new_file
 from demeanor.cli.plan import print_plan
-from demeanor.core.text.wording import count, one_line
+from demeanor.core.text.wording import count
 from demeanor.core.values.errors import BadInput
 from demeanor.core.values.exit_code import ExitCode
 
@@ -104,7 +105,7 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     from demeanor.cli.interrupts import make_ui
     from demeanor.reports.run import compare_collection, planned_shard, run_and_report
     from demeanor.results import find_stored_run, resumed_request
-    from demeanor.runner import SCRIPTED, Catalog, collect_evals, plan_evals, select_evals
+    from demeanor.runner import SCRIPTED, Catalog, plan_evals, select_evals, usable_evals
 
     config = load_config(args, near=Path(args.resume) if args.resume else None)
     results = args.results or config.root / config.results
@@ -117,10 +118,8 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     paths = [str(config.root / path) for path in request.paths]
     config = config.at_night() if request.kind == "nightly" else config
     catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
-    unusable: list[BadInput] = []
-    evals = collect_evals(config, paths, unusable=unusable)
-    skipped = tuple(dict.fromkeys(f"skipped {one_line(str(problem), width=400)}" for problem in unusable))
-    sys.stderr.writelines(f"demeanor: {line}\n" for line in skipped)
+    evals, lacking = usable_evals(config, paths)
+    skipped = tell_skipped(lacking)
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
     if scripted and not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
@@ -147,6 +146,13 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     )
     _print(report, as_json=args.json)
     return report.exit_code
+
+
+def tell_skipped(lacking: Sequence[str]) -> tuple[str, ...]:
+    """Print which definitions are skipped on this machine, and why; returns the lines."""
+    lines = tuple(f"skipped {problem}" for problem in lacking)
+    sys.stderr.writelines(f"demeanor: {line}\n" for line in lines)
+    return lines
 
 
 def run_part(

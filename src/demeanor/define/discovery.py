@@ -43,8 +43,8 @@ def discover(paths: Sequence[Path | str], *, unusable: list[BadInput] | None = N
         evals: list[Eval] = []
         for place in _places(Path(path)):
             evals.extend(_read_or_note(place, seen, problems))
-        if name and not problems:
-            evals = _chosen(evals, name, Path(path))
+        if name:
+            evals = _chosen(evals, name, Path(path), sure=not problems)
         for eval_ in evals:
             _add(eval_, by_origin)
     if unusable is not None and by_origin and all(isinstance(problem, Unusable) for problem in problems):
@@ -202,15 +202,15 @@ _READERS: Mapping[str, Callable[[Path], Eval | tuple[Eval, ...]]] = {
 """The file that identifies each kind of folder, and its reader."""
 
 
-def _chosen(evals: Iterable[Eval], name: str, path: Path) -> list[Eval]:
-    """The eval of this name, or all cases of it."""
+def _chosen(evals: Iterable[Eval], name: str, path: Path, *, sure: bool) -> list[Eval]:
+    """The eval of this name, or all cases of it; an unknown name is an error if it is `sure` that all were read."""
     by_name: dict[str, list[Eval]] = {}
     for eval_ in evals:
         for own in dict.fromkeys((eval_.name, eval_.cases_of or eval_.name)):
             by_name.setdefault(own, []).append(eval_)
-    if name not in by_name:
+    if name not in by_name and sure:
         raise UnknownName("eval", name, by_name, where=path)
-    return by_name[name]
+    return by_name.get(name, [])
 
 
 def unique_names(evals: Iterable[Eval]) -> tuple[Eval, ...]:

@@ -11,7 +11,7 @@ import pytest
 from _pytest.skipping import evaluate_skip_marks
 
 from demeanor.core.text.ci_commands import neutral
-from demeanor.core.values.errors import DemeanorError
+from demeanor.core.values.errors import DemeanorError, Unusable
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.trial import Cell
@@ -87,13 +87,30 @@ class EvalItem(pytest.Item):
         return source.path, source.line - 1, self.name
 
 
+class UnusableItem(pytest.Item):
+    """Evals that can't be read on this machine: an error of their own, so that the others run."""
+
+    def __init__(self, *, problem: str, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.problem = problem
+
+    def setup(self) -> None:
+        """Say what is missing here."""
+        pytest.fail(_shown(self.problem), pytrace=False)
+
+    def runtest(self) -> None:
+        """There is nothing to run."""
+
+
 class EvalFile(pytest.File):
     """A Python file of evals, a scenario folder, or a whole task."""
 
-    def collect(self) -> Iterator[EvalItem]:
+    def collect(self) -> Iterator[EvalItem | UnusableItem]:
         """One item per eval and subject."""
         try:
             yield from _items(self, discover([self.path]))
+        except Unusable as error:
+            yield UnusableItem.from_parent(self, name="unreadable", problem=str(error))
         except DemeanorError as error:
             raise self.CollectError(_shown(str(error))) from None
 

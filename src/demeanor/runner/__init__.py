@@ -128,6 +128,7 @@ if TYPE_CHECKING:
         collect_evals as collect_evals,
         eval_paths as eval_paths,
         select_evals as select_evals,
+        usable_evals as usable_evals,
     )
     from demeanor.runner.shards import shard_of as shard_of
     from demeanor.runner.template import (
@@ -178,7 +179,7 @@ __getattr__ = lazy_names(
         "sandbox": "Level MAKERS no_isolation probe_cache probed_sandbox verified_sandbox",
         "schedule": "Stop",
         "secrets": "known_secrets strings_of",
-        "selection": "choose_evals collect_evals eval_paths select_evals",
+        "selection": "choose_evals collect_evals eval_paths select_evals usable_evals",
         "shards": "shard_of",
         "template": "build_template check_template TemplateCache temporary_templates",
         "traffic": "exchange_rounds header_line traffic_header",

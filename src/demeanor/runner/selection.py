@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from demeanor.config import Config
 from demeanor.core.text.select import keyword_matcher
+from demeanor.core.text.wording import one_line
 from demeanor.core.values.errors import BadInput, NothingToRun, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.policy import Policy
@@ -66,6 +67,13 @@ def collect_evals(
 ) -> tuple[Eval, ...]:
     """All evals below the paths of the command line, or of the configuration; `unusable` as in `discover`."""
     return with_known_prefixes(with_judge(discover(eval_paths(config, paths), unusable=unusable), config))
+
+
+def usable_evals(config: Config, paths: Sequence[str] = ()) -> tuple[tuple[Eval, ...], tuple[str, ...]]:
+    """The evals that can be read on this machine, and a line for each definition that lacks something here."""
+    unusable: list[BadInput] = []
+    evals = collect_evals(config, paths, unusable=unusable)
+    return evals, tuple(dict.fromkeys(one_line(str(problem), width=400) for problem in unusable))
 
 
 def eval_paths(config: Config, paths: Sequence[str]) -> list[str]:

@@ -29,6 +29,7 @@ REPORT = ValidationReport(
     warnings={"task": ("it has no timeout",)},
     cassettes=(),
     prefixes=(),
+    lacking=(),
     base="0123",
     problem=None,
     strict=False,

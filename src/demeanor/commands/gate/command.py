@@ -133,7 +133,7 @@ def run(args: argparse.Namespace) -> ExitCode:
 
 def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     """Run rounds of trials until all cells are answered; then report and record the decisions."""
-    from demeanor.cli import log, make_ui, print_plan, run_part
+    from demeanor.cli import log, make_ui, print_plan, run_part, tell_skipped
     from demeanor.decide import empty_exit_code
     from demeanor.reports.gate import (
         GATE_DOCUMENT,
@@ -159,6 +159,7 @@ def _gate(args: argparse.Namespace, place: PullRequest | None) -> ExitCode:
     fetch_nights(config, os.environ, results, log)
     with open_project_history(config, os.environ, results=results) as history:
         state = make_gate_state(catalog, request, history, os.environ, base=args.base, accepted=args.accept_removed)
+    tell_skipped(state.lacking)
     require_removed(state)
     state.round()
     plan, request = planned_shard(catalog, state.planned(), request, results)

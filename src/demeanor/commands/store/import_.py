@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demeanor.cli import config_argument, load_config
-from demeanor.core.text.wording import count, one_line
-from demeanor.core.values.errors import BadInput, UsageError
+from demeanor.cli import config_argument, load_config, tell_skipped
+from demeanor.core.text.wording import count
+from demeanor.core.values.errors import UsageError
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.record import RunInfo
 
@@ -81,7 +81,7 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
     from demeanor.reports.night import prepare_shifts
     from demeanor.reports.run import compare_collection, conclude, join_shards, make_report, terminal_report
     from demeanor.results import open_project_history, request_of_run
-    from demeanor.runner import Catalog, collect_evals, plan_evals, select_evals
+    from demeanor.runner import Catalog, plan_evals, select_evals, usable_evals
     from demeanor.store.captures import open_capture_store, publish
     from demeanor.store.runs import sync_run
 
@@ -94,8 +94,8 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
     results = args.results or config.root / config.results
     catalog = Catalog(config=config, environ=os.environ)
     paths = [str(config.root / path) for path in request.paths]
-    unusable: list[BadInput] = []
-    evals = collect_evals(config, paths, unusable=unusable)
+    evals, lacking = usable_evals(config, paths)
+    skipped = tell_skipped(lacking)
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     collection = compare_collection(config, evals, paths, os.environ, results)
     joined = join_shards(shards, plan, config, results)
@@ -103,7 +103,6 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
         sync_run(history.database, joined.folder)
     if (captures := open_capture_store(config)) is not None:
         publish(captures, joined.folder, joined.folder.records())
-    skipped = tuple(dict.fromkeys(f"skipped {one_line(str(problem), width=400)}" for problem in unusable))
     report = make_report(joined.result, collection=collection, notes=skipped)
     report = conclude(catalog, joined.result, report, environ=os.environ, is_whole=not skipped)
     if request.kind == "nightly":

@@ -15,6 +15,7 @@ from demeanor.cli import (
     positive_int,
     refuse_misfits,
     sandbox_argument,
+    tell_skipped,
     with_sandbox,
 )
 from demeanor.commands.validate import calibration
@@ -91,16 +92,20 @@ def run(args: argparse.Namespace) -> ExitCode:
     config = with_sandbox(load_config(args), args)
     if form == "--calibrate":
         return calibration.print_calibration(args, config)
-    from demeanor.runner import choose_evals
+    from demeanor.core.values.run_request import RunRequest
+    from demeanor.runner import select_evals, usable_evals
 
-    evals = choose_evals(config, paths=args.paths, names=args.scenario, keyword=args.keyword, suites=args.suite)
+    chosen = RunRequest(names=tuple(args.scenario), keyword=args.keyword, suites=tuple(args.suite), policy="all")
+    every, lacking = usable_evals(config, args.paths)
+    evals = select_evals(every, chosen)
     if form == "--list":
+        tell_skipped(lacking)
         print_evals(evals, config.root, as_json=args.json)
         return ExitCode.ACCEPTED
-    return _validate(args, config, evals)
+    return _validate(args, config, evals, lacking)
 
 
-def _validate(args: argparse.Namespace, config: Config, evals: Sequence[Eval]) -> ExitCode:
+def _validate(args: argparse.Namespace, config: Config, evals: Sequence[Eval], lacking: Sequence[str]) -> ExitCode:
     """Validate the evals, and print the result."""
     from demeanor.commands.validate.render import validation_json, validation_text
     from demeanor.commands.validate.workflow import validate
@@ -115,6 +120,7 @@ def _validate(args: argparse.Namespace, config: Config, evals: Sequence[Eval]) -
         show=_show_progress,
         asking=args.ask_judge or "never",
         refresh=args.refresh,
+        lacking=lacking,
     )
     if (report.prefixes or (report.tasks and not report.tasks_not_run)) and sys.stderr.isatty():
         sys.stderr.write(_CLEAR_LINE)
@@ -122,7 +128,7 @@ def _validate(args: argparse.Namespace, config: Config, evals: Sequence[Eval]) -
     if report.tasks_not_run:
         tasks = count(len(report.tasks), "task")
         sys.stderr.write(f"demeanor: {tasks} READ ONLY, NOT RUN, so nothing is proven: {report.tasks_not_run}\n")
-    return ExitCode.REJECTED if report.faulty else ExitCode.ACCEPTED
+    return ExitCode.REJECTED if report.faulty or lacking else ExitCode.ACCEPTED
 
 
 def _show_progress(text: str) -> None:

@@ -27,8 +27,9 @@ def validation_json(report: ValidationReport) -> str:
         for cassette in report.cassettes
     ]
     value = {
-        "ok": not report.faulty,
+        "ok": not report.faulty and not report.lacking,
         "faulty": list(report.faulty),
+        "unreadable": list(report.lacking),
         "base": report.base,
         "problem": report.problem,
         "promoted_by_hand": sorted(report.promoted_by_hand),
@@ -69,6 +70,7 @@ def _tests(report: ValidationReport) -> Iterator[str]:
 
 
 def _warnings(report: ValidationReport) -> Iterator[str]:
+    yield from (f"FAULT: {problem}" for problem in report.lacking)
     for name in sorted(report.promoted_by_hand):
         why = report.reasons_by_hand.get(name)
         text = manual_promotion(name, why) if why else _BY_HAND
@@ -95,6 +97,7 @@ def _prefixes(report: ValidationReport) -> Iterator[str]:
 
 def _summary(report: ValidationReport) -> Iterator[str]:
     rehearsed = count(sum(test.rehearsed for test in report.tests), "rehearsal")
-    yield f"\n{count(len(report.tests), 'eval')}, {rehearsed}, {len(report.faulty)} faulty"
+    lacking = f", {count(len(report.lacking), 'definition')} not read" if report.lacking else ""
+    yield f"\n{count(len(report.tests), 'eval')}, {rehearsed}, {len(report.faulty)} faulty{lacking}"
     if report.problem:
         yield f"note: not checked whether evals became ALWAYS_PASSES by hand: {report.problem}"

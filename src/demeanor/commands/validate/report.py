@@ -50,6 +50,9 @@ class ValidationReport:
     prefixes: tuple[PrefixState, ...]
     """The prefixes that evals start from."""
 
+    lacking: tuple[str, ...]
+    """The definitions of evals that can't be read on this machine, each with the reason."""
+
     base: str | None
     """The commit that evals were compared with."""
 

@@ -27,9 +27,10 @@ def validate(
     show: ShowProgress,
     asking: Asking = "never",
     refresh: bool = False,
+    lacking: Sequence[str] = (),
 ) -> ValidationReport:
     """Validate evals; with `strict`, unproven evals, unrecorded promotions and tasks that were not run are faults. With
-    `refresh`, stale prefixes are recorded anew."""
+    `refresh`, stale prefixes are recorded anew. `lacking` are the definitions that can't be read here."""
     config = catalog.config
     history = policy_history(evals, config.root, base=base)
     if base is not None and history.problem:
@@ -61,6 +62,7 @@ def validate(
         warnings={task.name: task.task.warnings for task in tasks if task.task and task.task.warnings},
         cassettes=tuple(cassette_problems(catalog, evals)),
         prefixes=prefixes,
+        lacking=tuple(lacking),
         base=history.base,
         problem=history.problem if any(eval_.policy is Policy.ALWAYS_PASSES for eval_ in evals) else None,
         strict=strict,

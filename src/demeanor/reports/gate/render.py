@@ -124,7 +124,7 @@ def _gaps(report: GateReport) -> str:
         parts.append(
             f"{len(report.unjudged)} {'is' if len(report.unjudged) == 1 else 'are'} no longer judged as before"
         )
-    parts += [text.partition(":")[0].partition(" →")[0] for text in report.unknown]
+    parts += dict.fromkeys(text.partition(":")[0].partition(" →")[0] for text in report.unknown)
     return f", but {', and '.join(parts)}" if parts else ""
 
 

@@ -101,7 +101,8 @@ class GateReport:
     policy, and that were not accepted; by name, each with what happened to it."""
 
     unknown: tuple[str, ...] = ()
-    """What the gate does not know in CI, each with the line that repairs the workflow. If anything, it is undecided."""
+    """What the gate does not know: evals that can't be read here and, in CI, the base commit and the nights, each with
+    the remedy. If anything, it is undecided."""
 
     def answered(self, answer: str) -> tuple[GateRow, ...]:
         """The rows with this answer."""

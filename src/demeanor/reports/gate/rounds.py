@@ -16,6 +16,7 @@ from demeanor.core.values.errors import BadInput, UnknownName
 from demeanor.core.values.eval import Eval
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import KeptDecision, RunCell
+from demeanor.core.values.policy import USUALLY_FAILS
 from demeanor.core.values.ports import History
 from demeanor.core.values.progress import AttemptJudged, Progress
 from demeanor.core.values.record import Record
@@ -73,12 +74,12 @@ from demeanor.runner import (
     UI,
     Catalog,
     RunResult,
-    collect_evals,
     eval_paths,
     execute,
     plan_evals,
     prepare,
     select_evals,
+    usable_evals,
 )
 from demeanor.store.runs import sync_run
 
@@ -141,6 +142,9 @@ class GateState:
     unknown: tuple[str, ...] = ()
     """What the gate does not know in CI, each with the line that repairs the workflow."""
 
+    lacking: tuple[str, ...] = ()
+    """The definitions of evals that can't be read on this machine, each with the reason."""
+
     notes: tuple[str, ...] = ()
     """Remarks about the history."""
 
@@ -164,7 +168,7 @@ class GateState:
             if cell.eval.name in self.uncalibrated and cell.id not in rejected
         }
         missing = {cell.id: _undecided(cells[cell.id], why) for cell in self.plan.cells if (why := missed.get(cell.id))}
-        settled = left_out | missing | rejected
+        settled = left_out | self._not_run(cells) | missing | rejected
         judged = [cells[c.id] for c in self.plan.cells if c.skipped is None and c.id not in settled]
         gated = gate(judged, effort=self.effort, confirm=self.confirm, correlation=self.correlation)
         settled |= {answer.cell.name: answer for answer in gated}
@@ -220,6 +224,21 @@ class GateState:
             cells.append(replace(cell, trials=trials, skipped=skipped))
         return Plan(cells=tuple(cells))
 
+    def _not_run(self, cells: Mapping[str, GateCell]) -> dict[str, GateAnswer]:
+        """The answers for evals that the change adds or edits and that can't run here with any of their subjects. What
+        the nights judged is in `unjudged`, where it can be accepted."""
+        runs = {cell.eval.name for cell in self.plan.cells if cell.skipped is None}
+        missed = {unjudged.name for unjudged in self.unjudged}
+        return {
+            cell.id: _undecided(cells[cell.id], f"{edit} by this change, and not run: {cell.skipped}")
+            for cell in self.plan.cells
+            if (edit := self.edited.get(cell.eval.name))
+            and missed.isdisjoint({cell.id, cell.eval.name})
+            and cell.eval.name not in runs
+            and cell.eval.policy is not USUALLY_FAILS
+            and not (cell.eval.subjects and str(cell.subject) not in cell.eval.subjects)
+        }
+
     def _why(self, cell: Cell) -> str | None:
         """Why the policy of a cell's eval is a promotion by hand; None if it is not."""
         return self.by_hand.get(cell.eval.name)
@@ -270,12 +289,14 @@ def make_gate_state(
 ) -> GateState:
     """The initial state: the selected evals, and all evals that the change adds or edits."""
     config = catalog.config
-    every = collect_evals(config, request.paths)
+    every, lacking = usable_evals(config, request.paths)
     matching = select_evals(every, replace(request, policy="all"))
     chosen = {eval_.name for eval_ in select_evals(every, request)}
     held = edits(every, config.root, base=base, within=eval_paths(config, request.paths))
     if base is not None and held.problem:
         raise unusable_base(config.root, base, held.problem)
+    if lacking:  # evals that can't be read are not removed
+        held = replace(held, removed={})
     every_subject = not (request.subjects or request.model)
     key_subjects = frozenset(_key(catalog, config) if every_subject else ())
     plan = plan_evals(catalog, every, request, environ)
@@ -287,14 +308,14 @@ def make_gate_state(
     plan = Plan(
         cells=tuple(replace(c, trials=()) for c in plan.cells if c.eval.name in chosen or c.eval.name in edited)
     )
-    collection = _collection(every, held, history, counted, everything=not request.paths)
+    collection = _collection(every, held, history, counted, everything=not request.paths and not lacking)
     left_out = uncalibrated(history, _evals(plan), config)
     changed_judges = lost_calibrations(history, left_out)
     scope = GateScope(
         evals=matching,
         others={*collection.removed, *(eval_.name for eval_ in every)} - {eval_.name for eval_ in matching},
         gated={*chosen, *edited},
-        every_path=not request.paths,
+        every_path=not request.paths and not lacking,
         every_subject=every_subject,
         judged={
             cell.id: cell.skipped or changed_judges.get(cell.eval.name)
@@ -323,7 +344,8 @@ def make_gate_state(
         uncalibrated=left_out,
         unjudged=tuple(unjudged_cells(scope, recent, config, held)),
         accepted=tuple(accepted),
-        unknown=unknown(config, environ, held, counted),
+        unknown=(*(f"some evals can't be read: {line}" for line in lacking), *unknown(config, environ, held, counted)),
+        lacking=lacking,
         notes=(*counted.notes, *_renamed(recent, hashes, {eval_.name for eval_ in every})),
     )
 
