@@ -303,8 +303,8 @@ def with_judge_spent(spent: Spent, answers: Sequence[JudgeAnswer | UserTurn]) ->
     )
 
 
-def _plus(count: int | None, other: int | None) -> int | None:
-    return other if count is None else count + (other or 0)
+def _plus(number: int | None, other: int | None) -> int | None:
+    return other if number is None else number + (other or 0)
 
 
 def _tokens(exchanges: Sequence[Exchange], name: Literal["input", "output"]) -> int | None:

@@ -165,7 +165,7 @@ class TrialUser:
             if self._over:
                 return None
             self._since = time.monotonic()
-            count = len(self._exchanges())
+            asked_before = len(self._exchanges())
             try:
                 said, reason = await self._said(turn)
                 turn = replace(turn, said=said, reason=reason)
@@ -174,7 +174,7 @@ class TrialUser:
             finally:
                 self.seconds += time.monotonic() - self._since
                 self._since = None
-            self.turns.append(replace(turn, exchanges=self._exchanges()[count:]))
+            self.turns.append(replace(turn, exchanges=self._exchanges()[asked_before:]))
             self._over = turn.problem is not None or (turn.said is None and turn.kind == "reply")
             return turn.said
 
@@ -220,7 +220,7 @@ class TrialUser:
             raise WorldError(VoidCause.USER, f"the user {user.model} gave no reply: {error}") from None
 
     async def _check_role(self, user: SimulatedUser) -> None:
-        count = len(self._exchanges())
+        asked_before = len(self._exchanges())
         last = "" if self.turns[-1].said is None else self._last
         request = role_request(user, self._trial.eval.scenario.prompts, self.turns, last)
         turn = UserTurn(to="did the user stay in its role?", kind="role")
@@ -234,7 +234,7 @@ class TrialUser:
             turn = replace(turn, problem=(VoidCause.USER, problem))
         except WorldError as error:
             turn = replace(turn, problem=(error.cause, error.detail))
-        self.turns.append(replace(turn, exchanges=self._exchanges()[count:]))
+        self.turns.append(replace(turn, exchanges=self._exchanges()[asked_before:]))
 
     async def _asked(self, user: SimulatedUser, request: Request) -> Response:
         from demeanor.runner.model_request import ask_model

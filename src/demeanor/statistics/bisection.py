@@ -137,7 +137,7 @@ class Belief:
             for _ in range(span.first, span.last + 1):
                 expected, doubt = expected + step, doubt + doubted
                 bits.append(entropy(expected) - doubt)
-        return tuple(max(0.0, bits) for bits in bits)
+        return tuple(max(0.0, amount) for amount in bits)
 
 
 def entropy(rate: float) -> float:

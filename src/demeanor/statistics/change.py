@@ -88,7 +88,7 @@ def _find_changes(series: tuple[tuple[Counts, ...], ...], correlation: float) ->
     if any(len(nights_of) != nights for nights_of in series):
         raise ValueError("series: all must have the same number of nights")
     sums = [summed(nights_of) for nights_of in series]
-    if nights < MIN_NIGHTS or not any(own.passed[-1] and own.failed[-1] for own in sums):
+    if nights < MIN_NIGHTS or not any(total.passed[-1] and total.failed[-1] for total in sums):
         return ()  # nothing ever differed
     trials = [judged for nights_of in series for _, judged in nights_of if judged]
     worth = round(effective(sum(trials) / len(trials), correlation), 2)

@@ -148,7 +148,7 @@ def run_hostile(level: str, *, timeout: float, table: Sequence[Behaviour] = HOST
         )
     has_python = Path(_SYSTEM_PYTHON).exists()
     tried = [row for row in table if not (row.isolated_only and level == "none") and (has_python or not row.python)]
-    hits: dict[str, tuple[str, str]] = {}
+    verdicts: dict[str, tuple[str, str]] = {}
     subjects = {
         "shell": "hostile",
         "scripted": "caller:scripted",
@@ -157,10 +157,12 @@ def run_hostile(level: str, *, timeout: float, table: Sequence[Behaviour] = HOST
     }
     for needs, attempts in dict.fromkeys((row.needs, row.attempts) for row in tried):
         rows = [row for row in tried if (row.needs, row.attempts) == (needs, attempts)]
-        hits |= _verdicts(rows, level, subjects[needs], timeout)
+        verdicts |= _verdicts(rows, level, subjects[needs], timeout)
     for row in table:
         without = "not run: harms a machine without isolation" if row.isolated_only else "not run: no /usr/bin/python3"
-        got, detail = hits.get(row.name, (without, "") if row not in tried else ("missing", "no trial was recorded"))
+        got, detail = verdicts.get(
+            row.name, (without, "") if row not in tried else ("missing", "no trial was recorded")
+        )
         yield HostileResult(
             level=level,
             tried=row.name,

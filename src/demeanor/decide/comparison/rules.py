@@ -350,7 +350,7 @@ def _trials_needed(suite: Shift | None, scores: Sequence[tuple[Counts, Counts]],
     """Those that follow from the mean pass rate; more, if this comparison already had as many and was unlucky."""
     if suite is None or suite.low is None or suite.fell:
         return None
-    counts = [count for pair in scores for count in pair]
+    counts = [score for pair in scores for score in pair]
     student = student_factor(suite.level, suite.evals - 1 or 1000)  # the interval of a single eval is not Student's
     reach = (student + NormalDist().inv_cdf(DETECT_POWER)) / margin
     judged = sum(trials for _, trials in counts)

@@ -120,7 +120,7 @@ def judge_demotion(
     window, latest = state.nights[-WINDOW:], tuple(nights[-WINDOW:])
     failures = []
     for night in window:
-        failed = [subject for subject, state in night.states.items() if state == "fail"]
+        failed = [subject for subject, outcome in night.states.items() if outcome == "fail"]
         if failed:
             failures.append(f"{night.run}: failed on {', '.join(failed)}")
     complete = sum(night.complete for night in window)

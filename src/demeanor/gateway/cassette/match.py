@@ -64,8 +64,8 @@ class ReplayQueue:
         best = max(range(len(self)), key=lambda index: self._similarity(asked, index), default=None)
         if best is None:
             return None
-        change = difference(self._requests[best], request)
-        return None if change is None else (self._exchanges[best], change)
+        first_difference = difference(self._requests[best], request)
+        return None if first_difference is None else (self._exchanges[best], first_difference)
 
     def _similarity(self, asked: set[tuple[str, str]], index: int) -> float:
         recorded = set(_leaves(self._requests[index], ""))
@@ -77,17 +77,17 @@ def difference(recorded: Any, asked: Any, path: str = "") -> RequestDiff | None:
     if type(recorded) is type(asked) is dict:
         for key in dict.fromkeys((*recorded, *asked)):
             below = f"{path}.{key}" if path else str(key)
-            change = difference(recorded.get(key, _ABSENT), asked.get(key, _ABSENT), below)
-            if change:
-                return change
+            inner = difference(recorded.get(key, _ABSENT), asked.get(key, _ABSENT), below)
+            if inner:
+                return inner
         return None
     if type(recorded) is type(asked) is list:
         for index in range(max(len(recorded), len(asked))):
             old = recorded[index] if index < len(recorded) else _ABSENT
             new = asked[index] if index < len(asked) else _ABSENT
-            change = difference(old, new, f"{path}[{index}]")
-            if change:
-                return change
+            inner = difference(old, new, f"{path}[{index}]")
+            if inner:
+                return inner
         return None
     if recorded == asked and type(recorded) is type(asked):
         return None

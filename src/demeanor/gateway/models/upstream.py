@@ -146,13 +146,15 @@ def stored_state_error(call: ModelCall) -> ErrorReply | None:
     It is not the agent's mistake: the agent could not know that another model answers.
     """
     fields = call.request.extra.get(call.dialect.name) or {}
-    field = next((key for key in call.dialect.stored_state if fields.get(key)), None)
+    stored_field = next((key for key in call.dialect.stored_state if fields.get(key)), None)
     opaque = [part for message in call.request.messages for part in message.parts if part.__class__ is Opaque]
-    if field is None and any(map(_is_reference, opaque)):
-        field = "item_reference"
-    if field is None:
+    if stored_field is None and any(map(_is_reference, opaque)):
+        stored_field = "item_reference"
+    if stored_field is None:
         return None
-    message = f"{field}: the model {call.request.model!r} stores nothing between requests; send the whole conversation"
+    message = (
+        f"{stored_field}: the model {call.request.model!r} stores nothing between requests; send the whole conversation"
+    )
     return ErrorReply(error=ProviderError(status=400, reason="server", message=message))
 
 

@@ -145,7 +145,7 @@ def _subject(subject: str, cells: Sequence[RunCell], nights: Sequence[Night], co
         night.name: (night.info.started, night.info.commit) for night in nights if night.info.started > cells[0].started
     }
     order = sorted(facts, key=lambda run: (facts[run][0], run))
-    cells_by_run = night_cells(own, order, course.changes)
+    shown_cells = night_cells(own, order, course.changes)
     past = tuple(
         PastCell(
             run=run,
@@ -154,7 +154,7 @@ def _subject(subject: str, cells: Sequence[RunCell], nights: Sequence[Night], co
             cell=shown,
             source=own[run].source if run in own else "",
         )
-        for run, shown in zip(order, cells_by_run, strict=True)
+        for run, shown in zip(order, shown_cells, strict=True)
     )
     parts = _divide(past)
     began = course.points[-1].began if course.points else ""

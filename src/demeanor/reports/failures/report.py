@@ -146,13 +146,11 @@ def _rank(group: Group) -> tuple[bool, int, str, str, str]:
 
 def _passes_by_eval(trials: Iterable[TrialSteps]) -> dict[str, list[TrialSteps]]:
     """Return the passing trials by eval, one for each distinct sequence of steps."""
-    steps_by_outcome: dict[str, dict[tuple[str, tuple[str, ...]], TrialSteps]] = {}
+    passes: dict[str, dict[tuple[str, tuple[str, ...]], TrialSteps]] = {}
     for trial in trials:
         if isinstance(trial.record.verdict, Pass):
-            steps_by_outcome.setdefault(trial.record.eval, {}).setdefault(
-                (trial.record.subject, way(trial.events or ())), trial
-            )
-    return {name: list(distinct.values()) for name, distinct in steps_by_outcome.items()}
+            passes.setdefault(trial.record.eval, {}).setdefault((trial.record.subject, way(trial.events or ())), trial)
+    return {name: list(distinct.values()) for name, distinct in passes.items()}
 
 
 def _classify(trial: TrialSteps, passed: Sequence[TrialSteps]) -> tuple[GroupKind, str, str, Divergence | None]:

@@ -227,18 +227,16 @@ def spending(row: NightRow) -> dict[str, str]:
 def counts(nights: SubjectNights) -> str:
     """`26 of 27 judged: 21 passed · 5 failed · 1 void`."""
     tallies = [row.tally for row in nights.rows if row.tally is not None]
-    numbers = {
+    trials = {
         "passed": sum(tally.passed for tally in tallies),
         "failed": sum(tally.failed for tally in tallies),
         "void (not counted)": sum(tally.voided for tally in tallies),
         "not run": sum(tally.missing for tally in tallies),
     }
     skipped = sum(tally.skipped is not None for tally in tallies)
-    parts = [f"{number} {word}" for word, number in numbers.items() if number]
+    parts = [f"{number} {word}" for word, number in trials.items() if number]
     parts += [f"{count(skipped, 'eval')} skipped"] if skipped else []
-    judged = (
-        f"{numbers['passed'] + numbers['failed']} of {sum(numbers.values())} judged: " if any(numbers.values()) else ""
-    )
+    judged = f"{trials['passed'] + trials['failed']} of {sum(trials.values())} judged: " if any(trials.values()) else ""
     return judged + " · ".join(parts) if parts else "nothing was run"
 
 

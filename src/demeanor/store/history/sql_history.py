@@ -75,8 +75,8 @@ class SqlHistory:
                 where += f" AND {column} IN ({marks(len(names))})"
                 values += names
         # One query per night: sorting all cells in one query is much slower.
-        rows = reversed(self.query(newest))
-        numbers = [number for number, name in rows if runs is None or name in runs]
+        night_rows = reversed(self.query(newest))
+        numbers = [number for number, name in night_rows if runs is None or name in runs]
         return tuple(cell for run in numbers for cell in self._cells(f"{where} ORDER BY c.id", (run, *values)))
 
     def last_run_of(self, subjects: Collection[str]) -> PastRun | None:
