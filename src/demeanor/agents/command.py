@@ -176,6 +176,8 @@ def _exit_codes(table: Table) -> tuple[int, ...] | None:
     return numbers
 
 
+# Reads events from JSON lines, printed by an agent or in its session files, by the paths in `[agents.NAME.events]`.
+
 KEYS = ("tool", "arguments", "id", "result", "failed", "exit_code", "text", "thought")
 _EXAMPLE = 'such as "item.name", "parts[0].text" or {path = "item.name", when = {type = "tool"}}'
 

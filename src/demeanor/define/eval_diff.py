@@ -190,6 +190,13 @@ def _parts(source: str) -> tuple[dict[str, tuple[str, range]], str]:
     return own, "\n".join(rest)
 
 
+# Find the evals that a base commit has and the working tree has not, without running the code of the base commit.
+#
+# Names are read from the source: functions decorated with `@eval_test(…)` and their cases, and the files of
+# scenario and task folders. The names of evals that a file creates in another way, such as a loop or from a file of
+# cases, are not known; such files are listed instead.
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NamedEvals:
     """The evals of one file, as far as its source tells."""

@@ -44,6 +44,8 @@ from demeanor.define.mcp_table import MCP, read_mcp
 from demeanor.define.template import checked_files
 from demeanor.define.user_table import USER, read_user, read_user_table
 
+# The fields about the agent's HOME, commands after the agent, and descriptions of its tools.
+
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _KNOWN = ("agent", "workspace", "home", "model")
 

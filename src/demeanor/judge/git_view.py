@@ -1,7 +1,7 @@
 """`rig.workspace.git`: what the agent did to the repository, read from its objects and files without git.
 
 The agent may have changed the repository's configuration, index, hooks and attributes. git would start the programs
-they name and believe them; see git_objects.py for what is read instead.
+they name and believe them. What is read instead: git_objects.py, and for the status what is below the class.
 """
 
 from __future__ import annotations
@@ -97,6 +97,12 @@ class GitView:
     def _database(self) -> ObjectDatabase:
         return ObjectDatabase(self._after, initial=self._initial)
 
+
+# `git status`, computed from the last commit and the harvested files instead of the agent's index.
+#
+# The index can hide changes (`assume-unchanged`, `skip-worktree`), as can exclude files, attributes and filters. So
+# files are compared with the commit byte by byte. Ignore rules count if they are committed or were there at the
+# start.
 
 CommittedFiles: TypeAlias = Mapping[str, tuple[int, str]]
 """Mode and object id of the files of a commit, by path."""

@@ -37,6 +37,8 @@ def write_snapshots(eval: Eval, evidence: Evidence) -> None:  # noqa: A002 - the
             write_atomically(file, evidence.asked)
 
 
+# Diffs that show the words that differ, however long their lines are.
+
 _WIDTH = 200
 """Longer lines are shortened to the places that differ."""
 

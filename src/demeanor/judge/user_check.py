@@ -113,6 +113,8 @@ def _place(trace: TracebackType | None) -> str:
     return place
 
 
+# Turn a failing assert about calls into a sentence: pytest explains it with one line per step of the expression.
+
 _TRUTH = re.compile(r"assert (not )?<calls\b.*>$")
 _SUB_AGENTS = re.compile(r"assert (not )?<sub-agents: (\d+)\b.*>$")
 _ORDER = re.compile(r" \+ +where +(?:True|False) = in_order\(")
@@ -184,6 +186,8 @@ def _shortened(lines: list[str]) -> list[str]:
             kept.append(line)
     return kept
 
+
+# Errors of a check that could not make it fail: in a thread, in a task, or in a coroutine that nothing awaits.
 
 _NOT_AWAITED = "coroutine '.*' was never awaited"
 

@@ -1,4 +1,4 @@
-"""The pipeline of a run: catalog → plan → prepare → execute → result; see execute.py."""
+"""The pipeline of a run: catalog → plan → prepare → execute → result; see execution.py."""
 
 from __future__ import annotations
 

@@ -160,6 +160,12 @@ class _Watch:
         return stall_seconds(self._waited, timeout)
 
 
+# Limits of the machine that an agent runs into: they are never its own failure.
+#
+# The kernel counts the processes that it refused to a control group, and those that it killed because the memory of
+# the machine was short. The limits of the trial itself are not among them: processes are limited by RLIMIT_NPROC,
+# and a kill in the trial's own group is seen by its supervisor.
+
 _COUNT = re.compile(r"^(?:max|oom_kill) (\d+)$", re.MULTILINE)
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _LESS = "run fewer trials at a time with --jobs, or raise the limit"

@@ -272,6 +272,8 @@ def _task(
     return task
 
 
+# Files of this machine that an agent did not find, because the sandbox hides them.
+
 _COMPLAINT = re.compile(
     r"no such file|not found|can(?:not|'t) (?:find|open|read|load|stat|access)|enoent|eacces|permission denied"
     r"|does(?: not|n't) exist|no module named",

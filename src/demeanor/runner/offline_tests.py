@@ -62,6 +62,12 @@ def self_tests(
         checks.close()
 
 
+# Judges in the self-test of evals: their recorded answers about the rehearsals, in a file next to the eval.
+#
+# The file is committed with the eval, so the self-test needs no model. A question without a recorded answer is a
+# complaint, until `demeanor validate --ask-judge missing` asks it.
+
+
 def answers_file(eval_: Eval) -> Path:
     """Where the answers about an eval's rehearsals are recorded."""
     place = eval_.source.path

@@ -187,6 +187,12 @@ def _check_params(agent: Agent, eval_: Eval) -> None:
         read_params(params, where)
 
 
+# Which subjects an eval is run with: those of the request, the eval's own, or those of the configuration.
+#
+# The `models` of an eval are a choice of models for the agents of the run. Only an agent that asks a model through
+# the gateway needs a provider for them.
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubjectChoice:
     """Chooses the subjects of evals."""
@@ -257,6 +263,12 @@ class SubjectChoice:
             self.made[text] = self.request.intervention.on(self.catalog.subject(text, model, where=place))
         return self.made[text]
 
+
+# The models of scenarios in Cline's format: `models`, `provider`, `auth` and `requiredEnv` select a provider.
+#
+# A model of the configuration with the same name is preferred. A scenario whose keys are missing is skipped with
+# the reason, so that it does not keep the others from running; a provider that does not exist is an error in its
+# file.
 
 _CLINE = "cline"
 _NAMES = {"openai-native": "openai", "google": "gemini", "openai-compatible": "openai"}

@@ -259,6 +259,10 @@ class TrialUser:
         return self._session.exchanges() if self._session is not None else ()
 
 
+# What the model that plays a simulated user is sent, and how its answer is read. Pure.
+#
+# Everything that the agent wrote is data, and the model must answer by calling a tool: see judge/tool_answer.py.
+
 INSTRUCTIONS = """\
 You play the user of a coding agent in an automated test. You are not the agent and not an assistant: you never do the \
 work yourself, never write code for the agent, and never say that you are a model or that this is a test.

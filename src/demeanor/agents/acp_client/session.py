@@ -194,6 +194,8 @@ def _error_text(error: Any) -> str:
     return f"{error.get('code')}: {error.get('message')}{data}"[:500]
 
 
+# Answers an agent's requests for permission by the eval's `approval`.
+
 _UNKNOWN = "other"
 _KINDS = frozenset({"read", "edit", "delete", "search", "execute", "fetch", "think"})
 _OPTION_KINDS = {"allow": ("allow_once", "allow_always"), "deny": ("reject_once", "reject_always")}

@@ -239,6 +239,11 @@ def _permission(conversation: Conversation, call: str, name: str, arguments: Any
     return answer
 
 
+# The system prompt. It is always the same, so that a provider's prompt cache can help.
+#
+# The examples all have one form (`User:`, `You: TOOL {…}`, `Result:`); for a local model they are turned into
+# messages.
+
 SYSTEM = """\
 You are a coding agent working in the user's folder through the tools on offer.
 

@@ -104,6 +104,12 @@ def _sent(records: Sequence[Record], folder: RunFolder) -> Sequence[PromptInstru
     raise NotOnTheWire("the gateway saw no request of the agent")
 
 
+# Translate a change of files into an intervention: the same change, made by the gateway in every request.
+#
+# Words survive the way from a file to a request, whatever joins, wraps or quotes the lines (vcs/text_search.py). So
+# the instructions that were sent are searched for in the old file as words, and take the words that stand there in
+# the new one. A change is translated as a whole or not at all: half of it would be another change.
+
 _WORD = re.compile(r"[^\W_]+")
 _ESCAPE = re.compile(r"\\[abfnrtv0]")
 _LEAST = 3

@@ -137,6 +137,9 @@ def _shown(path: Path) -> str:
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
+# One edit, in a process of its own: judge the stored trials of the edited evals, and run what can't be judged.
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Edit:
     """Files that were edited at the same time, and what to do about it."""

@@ -163,6 +163,8 @@ def _events_and_exchanges(
     return read_steps(place, record, captures), load_capture(place, record, captures).exchanges
 
 
+# Output formats of other packages, found by the entry point `demeanor.reporters`: functions from a report to text.
+
 ENTRY_POINT = "demeanor.reporters"
 FORMATS = ("json", "csv", "parquet", "junit", "atif", "otlp")
 """The formats of Demeanor itself."""

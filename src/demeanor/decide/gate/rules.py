@@ -84,6 +84,12 @@ def gate_exit_code(answers: Sequence[GateAnswer]) -> ExitCode:
     return exit_code(answer.decision for answer in answers)
 
 
+# Confirmation of rejections: a rejected cell is accepted after all if some fresh trials all pass.
+#
+# With many cells, some healthy one is rejected by chance in most gates. Confirming costs trials only after a
+# rejection.
+
+
 def confirm_rejection(answer: GateAnswer, trials: int) -> GateAnswer:
     """The answer, if a rejection needs a failure among this many fresh trials; 0 for no confirmation."""
     if trials == 0 or answer.decision.answer != "reject" or answer.used is None:

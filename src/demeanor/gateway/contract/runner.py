@@ -66,6 +66,8 @@ def _parse(case: Case, output: bytes) -> Any:
     return stream_view(case.target, output) if case.kind == "stream" else json.loads(output)
 
 
+# Equivalent spellings of a request: every API accepts a string where a list with one text is meant, and vice versa.
+
 _KEYS = frozenset({"content", "system", "instructions"})
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 _TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
@@ -117,6 +119,11 @@ def _text_type(owner: dict[str, Any]) -> str:
         return "text"
     return "output_text" if owner.get("role") == "assistant" else "input_text"
 
+
+# Checks the output of a translation against the expectations of a case.
+#
+# Paths are written like `messages[1].content[*].type`, `messages[role=tool].content` or `output[-1].id`. `[*]` and
+# `[key=value]` select every matching item, so the value of such a path is a list.
 
 ABSENT = object()
 """The value of a path that does not exist."""

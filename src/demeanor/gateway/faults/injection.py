@@ -146,6 +146,8 @@ def _with_other_id(part: Part, seed: int) -> Part:
     return replace(part, id=f"changed_{hashlib.sha256(f'{seed}/{part.id}'.encode()).hexdigest()[:16]}")
 
 
+# Transport faults: the bytes of a response sent slowly, cut off, malformed or with a wrong content type.
+
 _DRIP_SECONDS = 0.5
 _WRONG_TYPE = "text/html"
 _DRIP_PIECES = 10

@@ -1,7 +1,7 @@
 """Sources of weights. A source appends to a file that already contains the first bytes of the weights.
 
 Both sources are untrusted: what they send is never run, never longer than expected, and not used before the hash of
-the complete file is verified (fetch.py).
+the complete file is verified (download.py).
 """
 
 from __future__ import annotations

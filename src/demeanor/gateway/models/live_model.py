@@ -153,6 +153,11 @@ def _forwarded_headers(call: ModelCall) -> dict[str, str]:
     return {name: value for name, value in call.headers.items() if name in _FORWARDED or name.startswith(_OF_SDKS)}
 
 
+# What a request lets the provider reach in the network: an exit of the sandbox that the gateway closes.
+#
+# A request can name tools that run at the provider (web search, MCP servers), or files that the provider fetches by
+# their address. An agent without a network would have one this way, and could send there what it has read.
+
 _AT_PROVIDER = re.compile(
     r"(?!.*(tool|file)_?search)(?=.*(search|fetch|brows|crawl|url|maps|mcp|retrieval|connector|code_?(exec|interp)|builtin))"
     r"|openrouter:",

@@ -231,6 +231,11 @@ def _proxy_url(url: URL) -> str | None:
     return proxy if proxy and not proxy_bypass(url.host or "") else None
 
 
+# Masks the key and the headers of a provider where the provider repeats them to the agent.
+#
+# Some providers and proxies quote a rejected key in their error. It becomes asterisks of the same length, so that
+# nothing else of a response changes, not even its size.
+
 NOTE = "the provider repeated its key or a configured header to the agent; it was masked"
 
 _SHORTEST = 8

@@ -233,6 +233,8 @@ def scripted() -> ScriptedModel:
     return ScriptedModel(play=play, notes=(NOTE,), content=f"demeanor {__version__}")
 
 
+# Extracts the output of a tool from what an agent wraps around it: JSON, tags, line numbers.
+
 _LINE_NUMBER = re.compile(r"\s*\d+(?:\t|→|: | ?\| )")
 _COMMAND_HEADER = re.compile(r"\AChunk ID: \w+\n(?:[A-Z][^\n]*\n){0,6}?Output:\n")
 """What one agent prints before the output of a command."""

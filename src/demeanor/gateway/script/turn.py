@@ -244,6 +244,11 @@ def to_answer(output: ScriptOutput) -> Answer:
     return Answer(text="\n".join(texts), thinking="\n".join(thoughts), calls=tuple(calls), wait=wait)
 
 
+# Tools that an agent offers only after a search for them. Claude Code and Qwen Code do so with MCP tools.
+#
+# Claude Code offers a tool from the next request on. Qwen Code has another tool, `tool_call`, that calls what was
+# found.
+
 _SEARCHES = ("toolsearch", "tool_search")
 _BRIDGE = "tool_call"
 

@@ -193,6 +193,10 @@ def _running(names: tuple[str, ...], *, for_seconds: float = 0.0) -> set[str]:
     return programs
 
 
+# Targets on the host that an ordinary program can reach, so that it means something when a sandboxed one can't.
+#
+# Files, sockets of all kinds, shared memory, and a process with a secret.
+
 _CREATE, _REMOVE = 0o1000, 0
 _MAX_PATH = 50
 

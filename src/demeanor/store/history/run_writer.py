@@ -206,6 +206,8 @@ def _implied(attempts: Iterable[WrittenRecord]) -> Iterable[PlannedCell]:
     return (PlannedCell(eval=a.record.eval, subject=a.record.subject, policy=a.record.policy) for a in attempts)
 
 
+# Tallies of cells, updated as attempts are added, so that a report need not read every attempt.
+
 _ATTEMPT = {name.strip(): place for place, name in enumerate(ATTEMPT_COLUMNS.split(","))}
 _SEPARATOR = " + "
 

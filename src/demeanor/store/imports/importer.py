@@ -188,6 +188,11 @@ def _readers() -> tuple[ResultReader, ...]:
     return tuple(loaded(point) for point in installed(IMPORTS))
 
 
+# Test files that could not be loaded, or whose set-up failed.
+#
+# The report of the former has no tests, and of the latter only skipped ones; earlier runs tell which tests they
+# had.
+
 _RUNS = 50
 """An earlier run of the same subject is looked for among this many."""
 

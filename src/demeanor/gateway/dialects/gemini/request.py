@@ -200,6 +200,8 @@ def _with_signatures(turn: Message, model: str) -> Message:
     return replace(turn, parts=tuple(parts))
 
 
+# Settings of the Gemini dialect: sampling, reasoning and tool choice.
+
 _CONFIG = "generationConfig"
 _SAMPLING = {
     "temperature": "temperature",

@@ -179,6 +179,8 @@ def _write_message(message: Message, group: list[Part]) -> Json:
     return item
 
 
+# Settings of the Responses dialect: sampling, reasoning, tool choice, the schema of the answer.
+
 _SAMPLING = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_output_tokens"}
 
 

@@ -231,6 +231,8 @@ def _script(instruction: Instruction) -> str:
     return "\n".join((instruction.value, *(f"{document.content}{document.name}" for document in documents), ""))
 
 
+# Splits a Dockerfile's text into words, and expands quotes, escapes and variables. As in Docker, not as in a shell.
+
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 

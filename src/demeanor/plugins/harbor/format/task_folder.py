@@ -225,6 +225,10 @@ def _of(some: Sequence[TaskStep], steps: Sequence[TaskStep]) -> str:
     return "" if len(some) == len(steps) else f" of {', '.join(step.name for step in some)}"
 
 
+# The digest of a task's folder, which identifies the task.
+#
+# The algorithm is Harbor's, so the digest equals the one in Harbor's locks and datasets.
+
 _FILES = (TASK, "instruction.md", "README.md", "trajectory.json")
 _FOLDERS = ("environment", "tests", "solution", "steps")
 _LITTER = (".pyc", ".swp", ".swo", "~")

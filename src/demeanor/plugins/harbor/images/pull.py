@@ -203,6 +203,8 @@ def _layer_files(
     return [files[layer] for layer in layers]
 
 
+# A client of image registries (the OCI distribution protocol): manifests and blobs, with tokens.
+
 _TIMEOUT = 30.0
 _PIECE = 2**18
 _MAX_DOCUMENT = 2**23

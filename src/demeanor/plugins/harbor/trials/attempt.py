@@ -103,6 +103,11 @@ async def _run(
     return await session.run(launch, limits=limits, last_activity=time.monotonic)
 
 
+# Records how long the provider has been silent while an agent runs.
+#
+# When an agent times out, its connections are closed, and the gateway no longer waits for an answer. Harbor kills
+# the agent, not Demeanor, so the gateway is polled all the time, and the record is searched afterwards.
+
 _INTERVAL = 0.5
 _TOLERANCE = 3.0
 

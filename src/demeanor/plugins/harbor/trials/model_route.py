@@ -112,6 +112,13 @@ def unreachable(spec: TaskAgentSpec, rules: HarborRules, environment: Environmen
     return None
 
 
+# Receives the listener of a task's environment, which the gateway session then serves.
+#
+# Harbor runs in its own process, and each bubblewrap environment has a private network. When the environment is up
+# it connects to a unix socket of this attempt, sends one byte together with its listening socket, and waits for one
+# byte. From then on, programs in the environment can connect to this attempt's gateway session, and to nothing
+# else.
+
 SOCKET_NAME = "gateway"
 """The name of the unix socket, relative to Harbor's working directory: its full path may be too long for a socket."""
 

@@ -123,6 +123,8 @@ def session_phrase(session: PastSession) -> str:
     return one_line(f"{who} ({session.model}{day})" if session.model else f"{who}{day}", width=150)
 
 
+# Remove from a session what must not be in an eval: secrets, and the paths of the machine that it took place on.
+
 _HOME = re.compile(r"/(?:home|Users)/[^/\s\"'`:;,<>|&()\\]+|/root(?=/)")
 _DEEPEST = 40
 

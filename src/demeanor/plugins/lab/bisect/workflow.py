@@ -307,6 +307,13 @@ def _only_cell(config: Config, environ: Mapping[str, str], request: RunRequest) 
     return evals[0], cell
 
 
+# Trials of earlier runs that a bisection can reuse.
+#
+# They count if the eval and the settings of the subject are the same and the commit had no uncommitted changes. If
+# a commit has trials with several fingerprints (such as another version of the agent), only those with the latest
+# count: they are never averaged silently.
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PriorTrials:
     """The reusable trials of one commit."""

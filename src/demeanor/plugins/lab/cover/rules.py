@@ -1,8 +1,8 @@
 """The rule of `cover`: which removal to try next with which eval, and what follows from the trials so far.
 
 Everything is a function of the trials: eval and removed instructions → passes and fails. So an interrupted search goes
-on where it stopped, and the same rule runs in simulations. Evals are searched one after the other (group_search.py). An
-instruction that an eval holds is left alone in the searches of later evals.
+on where it stopped, and the same rule runs in simulations. Evals are searched one after the other
+(statistics/group_search.py). An instruction that an eval holds is left alone in the searches of later evals.
 """
 
 from __future__ import annotations

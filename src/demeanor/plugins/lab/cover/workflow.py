@@ -354,6 +354,9 @@ def text_of(eval_: Eval) -> str:
     return "\n".join((eval_.name.replace("_", " "), eval_.description, *map(str, eval_.scenario.prompts)))
 
 
+# What is done to an instruction to see whether an eval notices: it is removed, negated, shortened or moved.
+
+
 def changeable(operator: CoverOperator, sent: Sequence[PromptInstruction]) -> dict[str, str]:
     """The instructions that the operator can change → the one that it needs for it, or an empty text."""
     if operator == "shorten":

@@ -69,7 +69,7 @@ class ForkState:
     """The trials of a scan so far."""
 
     cells: Sequence[Cell]
-    """The cell of each place; see rules.py."""
+    """The cell of each place; see `Scan`."""
 
     timeout: float
     """The time limit of a trial."""
@@ -300,6 +300,14 @@ def _instead(records: Sequence[Record], step: int, result: RunResult) -> tuple[O
                 answers[f"(unknown: {str(error).splitlines()[0]})"] += 1
     return tuple(OtherAnswer(did=did, trials=number) for did, number in answers.most_common())
 
+
+# The rule of a scan: from which step to start the next trials, and when to stop.
+#
+# Place p means that the first p answers of the recorded trial are replayed, so trials at place p start at step p +
+# 1. At place 0 everything is open; at the last place everything is replayed, which ends as the recorded trial did:
+# it failed, so no trial is needed there. The chance of passing drops at some place; the step replayed last there is
+# the decisive one. Trials start from place 0 until it is clear that the chance was higher there, then from the
+# place whose next trial has the highest expected information about the drop (statistics/bisection.py).
 
 _DOUBTFUL = 0.2
 """If the probability that the chance does not drop is at least this, trials start from place 0 only."""
