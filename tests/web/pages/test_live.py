@@ -22,8 +22,15 @@ from demeanor.core.values.trial import Plan, named_cell
 from demeanor.core.values.verdict import Fail, Finding, Pass, Verdict, Void, VoidCause
 from demeanor.store.history.connect import FILE, open_database
 from demeanor.store.history.run_writer import RunWriter, WrittenRecord
+from demeanor.store.runs import ledger_progress
 from demeanor.store.runs.ledger import LEDGER
-from demeanor.store.runs.ledger_progress import LedgerReader, RunningTrial, write_running
+from demeanor.store.runs.ledger_progress import (
+    LedgerReader,
+    RunningTrial,
+    is_being_written,
+    stop_run,
+    write_running,
+)
 from demeanor.store.runs.run_folder import RunFolder
 from tests.helpers.dashboard_server import Dashboard, served
 from tests.helpers.dashboard_store import DashboardStore
@@ -124,6 +131,18 @@ def test_a_live_run_shows_what_its_trials_do_and_what_it_will_cost(run: RunFolde
         write_running(run.folder, [])
         assert "Running now 1" not in dashboard.page("/live").text
     assert list(run.folder.glob("*running*")) == []
+
+
+@pytest.mark.parametrize("owner", ["0", "-1"])
+def test_a_run_of_another_container_goes_on_and_can_not_be_stopped(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str
+):
+    """The system names no process of ours for its lock; a signal to 0 or -1 would go to many processes."""
+    locks = tmp_path / "locks"
+    locks.write_text(f"1: FLOCK  ADVISORY  WRITE {owner} 08:01:{(run.folder / LEDGER).stat().st_ino} 0 EOF\n")
+    monkeypatch.setattr(ledger_progress, "_LOCKS", locks)
+    assert is_being_written(run.folder)
+    assert not stop_run(run.folder)
 
 
 def test_a_run_is_stopped_from_its_page(run: RunFolder):

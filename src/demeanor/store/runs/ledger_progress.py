@@ -91,13 +91,13 @@ def read_running(run: Path) -> tuple[RunningTrial, ...]:
 
 def stop_run(run: Path) -> bool:
     """Ask the process that writes a run to end it, as Ctrl-C does; False if none of this user and machine writes it."""
-    owner = _owner(run)
+    owner = _owner(run) or 0
     try:
-        if owner:
+        if owner > 0:
             os.kill(owner, signal.SIGINT)
     except OSError:  # it has just ended, or belongs to another user
         return False
-    return bool(owner)
+    return owner > 0
 
 
 class LedgerReader:
@@ -155,13 +155,17 @@ def is_being_written(run: Path) -> bool | None:
 
 
 def _owner(run: Path) -> int | None:
-    """The process that holds the lock of a run's ledger; 0 if none does, None where the system does not tell."""
+    """The process that holds the lock of a run's ledger: -1 for one of another container or machine, 0 if none does,
+    None where the system does not tell."""
     try:
         inode = (run / LEDGER).stat().st_ino
         lines = [line.split() for line in _LOCKS.read_text("ascii").splitlines() if "FLOCK" in line]
     except OSError:
         return None
-    return next((int(line[4]) for line in lines if len(line) > 5 and line[5].endswith(f":{inode}")), 0)
+    owners = [int(line[4]) for line in lines if len(line) > 5 and line[5].endswith(f":{inode}")]
+    if not owners:
+        return 0
+    return owners[0] if owners[0] > 0 else -1
 
 
 def runs_in_progress(results: Path) -> tuple[Path, ...]:
