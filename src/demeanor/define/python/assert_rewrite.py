@@ -52,7 +52,7 @@ def _rewritten(path: Path, source: bytes) -> CodeType:
     tree = ast.parse(source, filename=str(path))
     for function, decorator in decorated_functions(tree):
         _refuse_unused_comparison(function, path)
-        if all(keyword.arg not in {None, "snapshot"} for keyword in decorator.keywords):
+        if all(keyword.arg not in {None, "snapshot", "gaps"} for keyword in decorator.keywords):
             _refuse_without_expectation(function, path)
     _refuse_asserted_tuple(tree, path)
     rewrite.rewrite_asserts(tree, source, str(path), None)
