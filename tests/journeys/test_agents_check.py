@@ -202,12 +202,13 @@ def test_wrong_usage_is_reported_with_a_remedy(project: Project, words: tuple[st
     assert not list((project.folder.parent / "home").rglob("*goose*"))
 
 
-def test_trials_of_an_agent_that_is_not_installed_are_void(project: Project):
-    """A missing program is not a failure; the report says how to install it."""
+def test_an_agent_that_is_not_installed_is_a_mistake_and_nothing_is_run(project: Project):
+    """The error says how to install it."""
     project.write(evals__eval_a_py=EVAL)
     ran = project.demeanor("run", "--subject", "goose:scripted", "--trials", "1", PATH="/usr/bin:/bin")
-    assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert "demeanor agents install goose" in ran.stdout
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert "demeanor agents install goose" in ran.stderr
+    assert not (project.folder / "results").exists()
 
 
 def test_doctor_reports_an_installation_whose_search_program_can_not_be_started(project: Project, tmp_path: Path):

@@ -33,6 +33,7 @@ NOT_RUN = {
     "fork": "needs recorded requests: tests/journeys/test_fork.py",
     "gateway contract --converter": "a function of the reader: tests/commands/gateway/test_contract.py",
     "gateway contract --url": "a server of the reader: tests/commands/gateway/test_contract.py",
+    "gate --shard shards": "needs the shards of other machines: tests/journeys/test_shards.py",
     "gateway serve": "serves until it is stopped: tests/journeys/test_live_provider.py",
     "harbor": "downloads, or needs Harbor: tests/journeys/test_tasks.py",
     "models fetch": "downloads 1.1 GB: tests/journeys/test_local_model.py",
@@ -49,6 +50,7 @@ NOT_RUN = {
     "store export latest --format slack-text": "needs the package of the page: tests/journeys/test_hooks.py",
     "run --trials 20 --jobs 32": "many trials; the same without --dry-run",
     "store import eval-logs-*": "files of the reader: tests/store/imports",
+    "store import shards": "needs the shards of other machines: tests/journeys/test_shards.py",
     "validate --calibrate": "needs a judge and labels: tests/journeys/test_judges.py",
     "validate examples/tasks": "needs Harbor: tests/journeys/test_example_tasks.py",
 }

@@ -29,14 +29,14 @@ SOURCE = ROOT / "src/demeanor"
 PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 PAGES["README"] = (ROOT / "README.md").read_text("utf-8")
 GETTERS = {"take", "anything", "text", "maybe_text", "flag", "number", "whole", "texts", "mapping", "strings", "table"}
-GETTERS |= {"tables", "section", "choice", "relative_path", "_size", "read_command", "_read_texts"}
+GETTERS |= {"tables", "section", "choice", "relative_path", "_folder", "_size", "read_command", "_read_texts"}
 KEYS: Mapping[str, tuple[str, ...]] = {
     "configuration": ("config/config.py", "config/tables.py"),
     "fix": ("config/fix.py",),
     "harbor": ("plugins/harbor/rules.py",),
     "scale": ("config/executor.py",),
     "agents": tuple(f"agents/{name}.py" for name in (
-        "acp", "command", "jsonl_paths", "mcp_servers", "native", "overrides", "program", "python", "recipe",
+        "acp", "command", "mcp_servers", "native", "overrides", "program", "python", "recipe",
     )),
     "models": ("gateway/models/registry.py", "gateway/models/prices.py", "gateway/script/rules.py",
                 "gateway/script/loading.py"),

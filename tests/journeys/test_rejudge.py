@@ -285,11 +285,8 @@ def test_an_edited_snapshot_is_compared_with_the_stored_request(project: Project
 
 
 BROKEN = """\
-subjects = ["gone", "fine"]
+subjects = ["fine"]
 attempts = 1
-[agents.gone]
-adapter = "command"
-command = ["no-such-program", "{prompt}"]
 [agents.fine]
 adapter = "command"
 command = ["sh", "-c", "cat kept.txt", "{prompt}"]
@@ -301,6 +298,13 @@ from demeanor import ALWAYS_PASSES, eval_test
 
 @eval_test(ALWAYS_PASSES, prompt="Work.", files={{"kept.txt": "{SECRET}"}}, trials=1)
 def works(rig, result):
+    assert True
+
+def no_files(workspace):
+    raise OSError("no files today")
+
+@eval_test(ALWAYS_PASSES, prompt="Work.", setup=no_files, trials=1)
+def has_no_files(rig, result):
     assert True
 """
 

@@ -25,7 +25,7 @@ from importlib.util import find_spec, module_from_spec
 
 from demeanor.core.values.dialects import DIALECT_FACTS, DialectFacts
 
-DIALECT_FACTS["my-own"] = DialectFacts(base_path="", provider="me")
+DIALECT_FACTS["my-own"] = DialectFacts(base_path="", provider="me", url_env=("MY_URL",), key_env="MY_KEY")
 spec = find_spec("demeanor.gateway.dialects")
 spec.submodule_search_locations.append(sys.argv[1])
 sys.modules[spec.name] = dialects = module_from_spec(spec)

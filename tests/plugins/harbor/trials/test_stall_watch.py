@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from demeanor.plugins.harbor.trials import stall_watch as silence
+from demeanor.plugins.harbor.trials import attempt as silence
 from demeanor.plugins.harbor.trials.attempt import StallWatch
 
 
