@@ -238,7 +238,8 @@ def shard_part(text: str) -> Shard:
 
 def shard_or_folder(text: str) -> Shard | Path:
     """A shard, or the folder with all shards of a run, for argparse."""
-    return Path(text) if Path(text).is_dir() else shard_part(text)
+    looks_like_shard = re.fullmatch(r"-?\d+/-?\d+", text) is not None
+    return shard_part(text) if looks_like_shard and not Path(text).is_dir() else Path(text)
 
 
 def build_argument(group: argparse._ArgumentGroup) -> None:
