@@ -226,7 +226,7 @@ def test_running_out_of_time_is_the_agents_doing_unless_the_provider_was_silent(
 @pytest.mark.parametrize("end", [{"signal": 9, "ended_by": "wall", "seconds": 30.0}, {"exit_code": 1}], ids=str)
 def test_a_trial_that_waited_for_a_network_it_does_not_have_says_so(network: str, end: dict[str, Any]):
     """Whether a command in a tool or the agent itself tried to use it; with a network it is the agent's doing alone."""
-    said = "npm error request to https://registry.npmjs.org/x failed, reason: getaddrinfo EAI_AGAIN registry.npmjs.org"
+    said = "npm error request to https://packages.example/x failed, reason: getaddrinfo EAI_AGAIN packages.example"
     result = ToolResult(call_id="c1", parts=(Text(text=f"installing\n  {said}\nbye"),))
     printed = {**end, "stderr": Output(text=f"{said}\n")}
     for exchanges, ended in (
@@ -260,7 +260,7 @@ def test_a_trial_that_was_stopped_in_a_command_that_needs_a_network_says_so(comm
     ("hosts", "told"),
     [
         (
-            ("pypi.org", "api.openai.com"),
+            ("packages.example", "api.openai.com"),
             "it asked for api.openai.com itself: let it read its base URL from OPENAI_BASE_URL",
         ),
         (
