@@ -151,6 +151,7 @@ def test_evals_that_lack_something_here_do_not_stop_the_others(project: Project,
     assert (ran.returncode, "some evals could not be read" in ran.stdout) == (3, True), ran.stdout + ran.stderr
     assert why in ran.stdout.partition("skipped ")[2].splitlines()[0]
     assert "1 of 1 judged: 1 passed" in ran.stdout
+    assert "Undecided: some evals could not be read · " in project.demeanor("report").stdout
     gate = project.demeanor("gate", "--policy", "all", "--subject", "native:scripted", COLUMNS="400")
     assert gate.returncode == 3, gate.stdout + gate.stderr
     assert gate.stdout.startswith("Undecided: the only cell is accepted, but some evals can't be read")

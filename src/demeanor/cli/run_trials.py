@@ -119,7 +119,7 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
     config = config.at_night() if request.kind == "nightly" else config
     catalog = Catalog(config=config, environ=os.environ, replaying=request.replay is not None)
     evals, lacking = usable_evals(config, paths)
-    skipped = tell_skipped(lacking)
+    request = replace(request, unread=tell_skipped(lacking))
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     scripted = any(cell.subject.model == SCRIPTED for cell in plan.cells)
     if scripted and not (earlier or request.subjects or request.model or config.subjects) and catalog.no_local_model:
@@ -142,7 +142,6 @@ def run_evals(args: argparse.Namespace) -> ExitCode:
         environ=os.environ,
         collection=compare_collection(config, evals, paths, os.environ, results),
         junit=args.junit,
-        skipped=skipped,
     )
     _print(report, as_json=args.json)
     return report.exit_code

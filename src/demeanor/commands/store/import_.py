@@ -98,13 +98,14 @@ def _join(args: argparse.Namespace, config: Config, shards: Sequence[RunFolder])
     skipped = tell_skipped(lacking)
     plan = plan_evals(catalog, select_evals(evals, request), request, os.environ)
     collection = compare_collection(config, evals, paths, os.environ, results)
-    joined = join_shards(shards, plan, config, results)
+    unread = tuple(map(catalog.redactor.text, skipped))
+    joined = join_shards(shards, plan, config, results, unread=unread)
     with open_project_history(config, os.environ, results=results, reading=False) as history:
         sync_run(history.database, joined.folder)
     if (captures := open_capture_store(config)) is not None:
         publish(captures, joined.folder, joined.folder.records())
-    report = make_report(joined.result, collection=collection, notes=skipped)
-    report = conclude(catalog, joined.result, report, environ=os.environ, is_whole=not skipped)
+    report = make_report(joined.result, collection=collection)
+    report = conclude(catalog, joined.result, report, environ=os.environ)
     if request.kind == "nightly":
         prepare_shifts(config, os.environ, results=results, log=log)
     print(terminal_report(report, screen_of(sys.stdout)), end="")

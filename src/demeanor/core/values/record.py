@@ -72,8 +72,16 @@ class RunInfo:
     @property
     def lost(self) -> tuple[str, ...]:
         """What is missing of its shards, in a sentence each. While trials are missing, it is not accepted."""
-        lost = self.arguments.get("lost")
-        return tuple(one_line(str(part)) for part in lost) if isinstance(lost, list | tuple) else ()
+        return self._lines("lost")
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The definitions of evals that could not be read on its machine, a line each. With any, it is not accepted."""
+        return self._lines("unread")
+
+    def _lines(self, name: str) -> tuple[str, ...]:
+        lines = self.arguments.get(name)
+        return tuple(one_line(str(line), width=400) for line in lines) if isinstance(lines, list | tuple) else ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

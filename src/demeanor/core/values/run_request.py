@@ -108,3 +108,6 @@ class RunRequest:
 
     lost: tuple[str, ...] = ()
     """Of a run that was joined from shards: what is missing of them, in a sentence each."""
+
+    unread: tuple[str, ...] = ()
+    """The definitions of evals that could not be read on the machine, a line each."""

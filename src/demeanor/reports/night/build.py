@@ -56,6 +56,7 @@ def night_report(
     """
     tonight, before = nights[-1], nights[:-1][-LAST_NIGHTS:]
     lost = tuple(dict.fromkeys(part for run in tonight.runs for part in run.info.lost))
+    unread = _unread(tonight)
     recent = {night.name for night in before if night.info.branch == tonight.info.branch}
     nights = nights if shown is None else nights[-shown:]
     runs = [night.name for night in nights]
@@ -90,17 +91,25 @@ def night_report(
     )
     decided = [row for subject in subjects for row in subject.rows if row.decision is not None]
     missing = lost if any(row.tonight.missing for row in decided) else ()
+    verdict = _VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided")
+    gaps = [*missing, "some evals could not be read"] if unread else missing
     return NightReport(
         run=nights[-1].info,
-        verdict=_VERDICTS.get(exit_code([row.decision for row in decided if row.decision]), "undecided"),
-        reason=" · ".join((*missing, _reason(decided))),
+        verdict="undecided" if unread and verdict == "accepted" else verdict,
+        reason=" · ".join((*gaps, _reason(decided))),
         nights=tuple(nights),
         subjects=subjects,
         batch=_batch(by_subject, subjects, runs) if len(subjects) > 1 else None,
-        notes=notes,
+        notes=(*unread, *notes),
         shifts=rate_shifts(cells, {*runs}, runs[-1]) if shifts is None else tuple(shifts),
         false_alarms=7 * len({row.eval for row in decided if row.tonight.judged}) / NIGHTS_BETWEEN_FALSE_ALARMS,
     )
+
+
+def _unread(tonight: Night) -> tuple[str, ...]:
+    """What could not be read in a night; a later run of the same paths counts instead of an earlier one."""
+    by_paths = {str(run.info.arguments.get("paths")): run.info.unread for run in tonight.runs}
+    return tuple(dict.fromkeys(line for lines in by_paths.values() for line in lines))
 
 
 def _reason(rows: Sequence[NightRow]) -> str:

@@ -151,7 +151,7 @@ def run_report(
     cells = tuple(_cell_report(cell, tuple(by_cell.get(cell.id, ())), run.lost, decide, root) for cell in plan.cells)
     code = exit_code(cell.decision for cell in cells)
     lost = run.lost if any(cell.tally.missing for cell in cells) else ()
-    if lost and code is ExitCode.ACCEPTED:
+    if (lost or run.unread) and code is ExitCode.ACCEPTED:
         code = ExitCode.UNDECIDED
     return RunReport(
         run=run,
@@ -162,7 +162,9 @@ def run_report(
         seconds=seconds,
         folder=_shown(Path(folder), root) if folder else "",
         notes=tuple(
-            dict.fromkeys((*lost, *notes, *price_notes(note for cell in cells for note in _notes(cell.records))))
+            dict.fromkeys(
+                (*lost, *run.unread, *notes, *price_notes(note for cell in cells for note in _notes(cell.records)))
+            )
         ),
         collection=collection,
     )

@@ -31,7 +31,7 @@ from demeanor.store.runs import RUN_FILE, RunFolder, new_run, point_latest
 SHARDS = "shards"
 """The folder of shards in a results folder."""
 
-_MAY_DIFFER = ("shard", "jobs", "timeout", "budget_usd", "budget_tokens", "agent_debug", "build", "fail_fast")
+_MAY_DIFFER = ("shard", "jobs", "timeout", "budget_usd", "budget_tokens", "agent_debug", "build", "fail_fast", "unread")
 _CHOICE = ("paths", "subjects", "model", "names", "keyword", "suites", "policy", "env", "faults")
 _MOST_SHARDS, _MOST_TRIALS = 10_000, 1_000_000
 _NAMED = 5
@@ -162,10 +162,12 @@ def require_command(shards: Sequence[RunFolder], request: RunRequest, remedy: st
             raise BadInput(problem, where=shards[0].folder, remedy="give the same options as to the shards")
 
 
-def join_shards(shards: Sequence[RunFolder], plan: Plan, config: Config, results: Path) -> JoinedRun:
+def join_shards(
+    shards: Sequence[RunFolder], plan: Plan, config: Config, results: Path, *, unread: tuple[str, ...] = ()
+) -> JoinedRun:
     """Join the shards of one run into a run folder, with what is missing of them; it is not yet in the history.
 
-    `plan` has the evals as they are here. What was planned is what the shards say.
+    `plan` has the evals as they are here, without those that are `unread`. What was planned is what the shards say.
     """
     request = _same_run(shards)
     chosen = _each_once(shards)
@@ -175,7 +177,7 @@ def join_shards(shards: Sequence[RunFolder], plan: Plan, config: Config, results
     lost = tuple(_lost(chosen, _shard(chosen[0]).of)) or tuple(_in_no_shard(whole, planned))
     infos = [shard.info() for shard in chosen]
     folder = new_run(results, datetime.now(UTC))
-    request = replace(request, shard=None, jobs=None, lost=lost)
+    request = replace(request, shard=None, jobs=None, lost=lost, unread=unread)
     uid = blake2b("\n".join(sorted(info.uid for info in infos)).encode(), digest_size=8).hexdigest()
     started = min(info.started for info in infos)
     info = replace(infos[0], id=folder.folder.name, uid=uid, started=started, arguments=encode(request))

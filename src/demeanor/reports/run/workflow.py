@@ -41,20 +41,16 @@ def run_and_report(
     environ: Mapping[str, str],
     collection: Collection | None = None,
     junit: Path | None = None,
-    skipped: Sequence[str] = (),
 ) -> RunReport:
-    """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed.
-
-    `skipped` says which evals could not be read on this machine.
-    """
+    """Run a plan, report on it and write the report files. `into` is as for `prepare`; a run folder is resumed."""
     if isinstance(into, RunFolder):
         info, stale = replace(into.info(), arguments=encode(request)), stale_attempts(into, plan)
         prepared = prepare(catalog, plan, request, into, info=info, stale=stale.attempts, log=ui.log)
     else:
         prepared, stale = prepare(catalog, plan, request, into, log=ui.log), Stale()
     result = execute(prepared, ui=ui)
-    report = make_report(result, collection=collection, notes=(*skipped, *stale.notes))
-    return conclude(catalog, result, report, environ=environ, junit=junit, is_whole=not skipped)
+    report = make_report(result, collection=collection, notes=stale.notes)
+    return conclude(catalog, result, report, environ=environ, junit=junit)
 
 
 def conclude(
@@ -64,12 +60,11 @@ def conclude(
     *,
     environ: Mapping[str, str],
     junit: Path | None = None,
-    is_whole: bool = True,
 ) -> RunReport:
     """The report with what is left to say at the end of a run; asks judges again after a night, tells the hooks, and
-    writes the report files. A run is not whole if some evals could not be read: without them, nothing is accepted."""
+    writes the report files."""
     missing = result.stopped and any(cell.tally.missing for cell in report.cells)
-    if (missing or not is_whole) and report.exit_code is ExitCode.ACCEPTED:
+    if missing and report.exit_code is ExitCode.ACCEPTED:
         report = replace(report, exit_code=ExitCode.UNDECIDED)
     drifted: tuple[str, ...] = ()
     if result.info.kind == "nightly" and not (

@@ -8,6 +8,7 @@ from typing import Any
 
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.evidence import Spent
+from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.notes import TrialNote
 from demeanor.core.values.policy import Policy
@@ -91,6 +92,8 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
     trials = outcomes(history, run.name, [(line.cell.eval, line.cell.subject) for line in shown])
     lost = run.info.lost if any(line.cell.missing for line in lines) else ()
     code = exit_code(line.decision for line in lines)
+    if run.info.unread and code is ExitCode.ACCEPTED:
+        code = ExitCode.UNDECIDED
     spent, _, _ = total(line.cell.spent for line in lines if line.cell.attempts)
     evals, _ = context.evals()
     return {
@@ -100,7 +103,7 @@ def run_page(context: PageContext, parts: Mapping[str, str], query: Mapping[str,
         "found": len(chosen),
         "cells": len(lines),
         "code": int(code),
-        "meaning": ": ".join((MEANINGS.get(code, ""), *lost)),
+        "meaning": ": ".join((MEANINGS.get(code, ""), *lost, *run.info.unread)),
         "counts": {name: sum(line.status == name for line in lines) for name in STATUSES[:5]},
         "voided": sum(line.cell.voided for line in lines),
         "spent": spent,
