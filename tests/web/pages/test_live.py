@@ -8,6 +8,7 @@ import signal
 import threading
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -131,6 +132,26 @@ def test_a_live_run_shows_what_its_trials_do_and_what_it_will_cost(run: RunFolde
         write_running(run.folder, [])
         assert "Running now 1" not in dashboard.page("/live").text
     assert list(run.folder.glob("*running*")) == []
+
+
+def test_a_run_without_evals_that_could_not_be_read_is_not_accepted(run: RunFolder):
+    """Its page says what could not be read, as the run did when it ended."""
+    for number in range(1, 5):
+        append(run, number, GOOD)
+    info = replace(run.info(), uid="2" * 16, id="2026-11-16T02-00-00")
+    with served(DashboardStore(root=run.folder.parents[1], nights=())) as dashboard:
+        database = open_database(str(run.folder.parent / FILE))
+        for now, verdict in ((info, "exit code 0"), (with_unread(info), "exit code 3: ")):
+            RunWriter(database, now).write((), [WrittenRecord(record=record) for record in run.records()])
+            text = dashboard.page(f"/run/{now.id}").text
+            assert verdict in text
+            assert ("skipped eval_x.py: no module" in text) == (now is not info)
+        database.close()
+
+
+def with_unread(info: RunInfo) -> RunInfo:
+    arguments = {"unread": ["skipped eval_x.py: no module"]}
+    return replace(info, uid="3" * 16, id="2026-11-16T03-00-00", arguments=arguments)
 
 
 @pytest.mark.parametrize("owner", ["0", "-1"])
