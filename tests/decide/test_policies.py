@@ -118,7 +118,7 @@ def test_the_needed_share_of_judged_trials_is_configurable(
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals" / "eval_a.py").write_text(
         f"from demeanor import {policy.value}, eval_test\n"
-        f"@eval_test({policy.value}, prompt='Hi.')\ndef greets(rig, result): ...\n"
+        f"@eval_test({policy.value}, prompt='Hi.')\ndef greets(rig, result): return True\n"
     )
     request = RunRequest(policy="all")
     (cell,) = plan_run(Catalog(config=read_config(tmp_path), environ={}), request, {}).cells

@@ -98,7 +98,7 @@ def test_cases_in_files(tmp_path: Path, name: str, text: str, cases: Any) -> Non
     source = "from demeanor import USUALLY_PASSES, eval_test, csv, jsonl\n"
     argument = repr(cases) if isinstance(cases, str) else f"{cases.format}({name!r})"
     source += (
-        f'@eval_test(USUALLY_PASSES, prompt="{{old}} to {{new}}", cases={argument})\ndef moves(rig, result): ...\n'
+        f'@eval_test(USUALLY_PASSES, prompt="{{old}} to {{new}}", cases={argument})\ndef moves(rig, result): return 1\n'
     )
     (tmp_path / "eval_moves.py").write_text(source)
     first, second = discover([tmp_path])
@@ -129,7 +129,8 @@ def test_pytest_parametrize_below_the_decorator() -> None:
     @eval_test(USUALLY_PASSES, prompt="{verb} {times} times.")
     @pytest.mark.parametrize("verb", ["run", pytest.param("walk", id="slow")])
     @pytest.mark.parametrize(("times", "unit"), [(1, "h"), (2, "s")], ids=["once", "twice"])
-    def moves(rig, result, verb, times): ...
+    def moves(rig, result, verb, times):
+        return True
 
     names = [one.name for one in moves]
     assert names == ["moves[once-run]", "moves[once-slow]", "moves[twice-run]", "moves[twice-slow]"]
@@ -143,7 +144,8 @@ def test_marks_and_ids_of_pytest() -> None:
     @pytest.mark.parametrize("on", [True, pytest.param(None, marks=pytest.mark.skip(reason="later"))])
     @pytest.mark.parametrize(argnames="word", argvalues=["a", "b"], ids=iter(["x", None]))
     @pytest.mark.xfail
-    def check(rig, result, on, word): ...
+    def check(rig, result, on, word):
+        return True
 
     marks = {one.name: [mark.name for mark in marks_of(one, of_module=False)] for one in check}
     assert marks == {
@@ -160,7 +162,8 @@ def test_values_for_fixtures_are_refused() -> None:
 
         @eval_test(USUALLY_PASSES, prompt="Go.")
         @pytest.mark.parametrize("database", ["small"], indirect=True)
-        def check(rig, result, database): ...
+        def check(rig, result, database):
+            return True
 
 
 def test_all_cases_of_an_eval_are_chosen_by_its_name(tmp_path: Path) -> None:
@@ -168,9 +171,9 @@ def test_all_cases_of_an_eval_are_chosen_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "eval_a.py").write_text(
         "from demeanor import USUALLY_PASSES, eval_test\n\n\n"
         "@eval_test(USUALLY_PASSES, prompt='{word}', cases=[{'word': 'a'}, {'word': 'b'}])\n"
-        "def says(rig, result, word): ...\n\n\n"
+        "def says(rig, result, word): return True\n\n\n"
         "@eval_test(USUALLY_PASSES, prompt='Go.')\n"
-        "def goes(rig, result): ...\n"
+        "def goes(rig, result): return True\n"
     )
     assert [one.name for one in discover([f"{tmp_path}/eval_a.py::says"])] == ["says[a]", "says[b]"]
     assert [one.name for one in discover([f"{tmp_path}/eval_a.py::says[b]"])] == ["says[b]"]
@@ -213,7 +216,8 @@ def test_mistakes_in_a_file(tmp_path: Path, text: str, message: str) -> None:
 def test_arguments_that_are_no_fields_of_the_case_are_fixtures() -> None:
     """An unknown fixture is refused before anything runs, see tests/judge/test_fixtures.py."""
 
-    def renames(rig, result, old, tmp_path, *, limit=3): ...
+    def renames(rig, result, old, tmp_path, *, limit=3):
+        return True
 
     (one,) = eval_test(USUALLY_PASSES, prompt="{old}", cases=[{"old": "a"}])(renames)
     (check,) = one.checks

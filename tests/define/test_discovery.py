@@ -136,9 +136,9 @@ def test_both_kinds_of_scenario_in_one_folder_are_refused(tmp_path):
         ("\nimport no_such_module_at_all\n", 2, "put no_such_module_at_all.py next to the file"),
         ("x = 1\ny = x / 0\n", 2, "ZeroDivisionError: division by zero"),
         ("def f():\n    raise SystemExit(3)\nf()\n", 2, "SystemExit: 3"),
-        (f"{HEAD}@eval_test(USUALLY_PASSES, promt='x')\ndef a(rig, result): ...\n", 2, "did you mean 'prompt'"),
-        (f"{HEAD}@eval_test(prompt='x')\ndef a(rig, result): ...\n", 2, "policy"),
-        (f"{HEAD}@eval_test(USUALLY_PASSES, prompt='')\ndef a(rig, result): ...\n", 2, "prompt: is empty"),
+        (f"{HEAD}@eval_test(USUALLY_PASSES, promt='x')\ndef a(rig, result): return True\n", 2, "did you mean 'prompt'"),
+        (f"{HEAD}@eval_test(prompt='x')\ndef a(rig, result): return True\n", 2, "policy"),
+        (f"{HEAD}@eval_test(USUALLY_PASSES, prompt='')\ndef a(rig, result): return True\n", 2, "prompt: is empty"),
     ],
 )
 def test_broken_file_is_refused_with_line_and_reason(tmp_path, source, line, message):
@@ -176,7 +176,7 @@ def test_helpers_of_the_same_name_in_two_folders_are_two(tmp_path):
     for folder in ("a", "b"):
         write(tmp_path / folder / "namesake.py", f"NAME = 'of {folder}'\n")
         source = f"{HEAD}import namesake\n@eval_test(USUALLY_PASSES, prompt='x', name=namesake.NAME)\n"
-        write(tmp_path / folder / "eval_x.py", source + "def check(rig, result): ...\n")
+        write(tmp_path / folder / "eval_x.py", source + "def check(rig, result): return True\n")
     assert names(tmp_path) == ["of a", "of b"]
 
 
@@ -199,7 +199,7 @@ def test_imported_evals_belong_to_their_own_file(tmp_path):
 def test_evals_made_in_a_list_are_found(tmp_path):
     """Evals can be created in a loop."""
     source = HEAD + (
-        "def check(rig, result): ...\n"
+        "def check(rig, result): return True\n"
         "ALL = [eval_test(USUALLY_PASSES, prompt=word, name=f'says {word}')(check) for word in ('one', 'two')]\n"
     )
     assert names(write(tmp_path / "eval_a.py", source)) == ["says one", "says two"]
@@ -214,7 +214,7 @@ LOST = [
     ("{}one = 1\n", "the name `one` is now a whole number (1)", "assign nothing else"),
     ("{}del one\n", "the module has no name `one`", "a list, tuple or dict"),
     (
-        "{}\ndef make():\n    @eval_test(USUALLY_PASSES, prompt='p')\n    def two(rig, result): ...\nmake()\n",
+        "{}\ndef make():\n    @eval_test(USUALLY_PASSES, prompt='p')\n    def two(rig, result): return True\nmake()\n",
         "`two`",
         "list",
     ),
@@ -244,7 +244,7 @@ def test_evals_of_a_loop_must_be_put_into_a_list(tmp_path):
     """Each turn of the loop replaces the eval of the one before."""
     loop = (
         "EVALS = []\nfor n in range(3):\n    @eval_test(USUALLY_PASSES, prompt='p', name=f'number-{n}')\n"
-        "    def one(rig, result): ...\n"
+        "    def one(rig, result): return True\n"
     )
     path = write(tmp_path / "eval_a.py", HEAD + loop)
     with pytest.raises(BadInput, match="in a loop, append each eval to a list"):
@@ -257,14 +257,14 @@ def test_copy_of_an_eval_stands_for_it(tmp_path):
     """`dataclasses.replace` keeps the check, so the eval is not lost."""
     make = (
         "from dataclasses import replace\ndef make():\n    @eval_test(USUALLY_PASSES, prompt='p')\n"
-        "    def one(rig, result): ...\n    return one\nEVALS = [replace(make(), name='other')]\n"
+        "    def one(rig, result): return True\n    return one\nEVALS = [replace(make(), name='other')]\n"
     )
     assert names(write(tmp_path / "eval_a.py", HEAD + make)) == ["other"]
 
 
 def test_class_can_hold_evals(tmp_path):
     """As in pytest, a class groups evals."""
-    body = "class TestGroup:\n    @eval_test(USUALLY_PASSES, prompt='p')\n    def one(rig, result): ...\n"
+    body = "class TestGroup:\n    @eval_test(USUALLY_PASSES, prompt='p')\n    def one(rig, result): return True\n"
     assert names(write(tmp_path / "eval_a.py", HEAD + body)) == ["one"]
 
 

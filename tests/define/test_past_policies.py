@@ -17,7 +17,7 @@ HEAD = "from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test\n"
 
 
 def source(**policies: str) -> str:
-    body = "@eval_test({}, prompt='x')\ndef {}(rig, result): ...\n"
+    body = "@eval_test({}, prompt='x')\ndef {}(rig, result): return True\n"
     return HEAD + "".join(body.format(policy, name) for name, policy in policies.items())
 
 
@@ -109,9 +109,8 @@ def test_tasks_count_too(repository):
 
 def test_evals_made_by_code_are_left_alone(repository):
     """A name that is computed can't be compared, so it raises no alarm at every run."""
-    text = (
-        "def check(rig, result): ...\nALL = [eval_test(ALWAYS_PASSES, prompt='x', name=f'{n}')(check) for n in 'ab']\n"
-    )
+    text = "def check(rig, result): return 1\n"
+    text += "ALL = [eval_test(ALWAYS_PASSES, prompt='x', name=f'{n}')(check) for n in 'ab']\n"
     (repository / "eval_b.py").write_text(HEAD + text)
     assert news(repository) == []
 
@@ -138,15 +137,18 @@ def test_unknown_base_says_so(repository):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("@eval_test(ALWAYS_PASSES, name='b')\ndef a(rig, result): ...", {"b": Policy.ALWAYS_PASSES}),
-        ("@demeanor.eval_test(demeanor.USUALLY_FAILS)\nasync def a(rig, result): ...", {"a": Policy.USUALLY_FAILS}),
-        ("@eval_test(Policy.ALWAYS_PASSES)\ndef a(rig, result): ...", {"a": Policy.ALWAYS_PASSES}),
+        ("@eval_test(ALWAYS_PASSES, name='b')\ndef a(rig, result): return True", {"b": Policy.ALWAYS_PASSES}),
         (
-            "from demeanor import eval_test as e, ALWAYS_PASSES as A\n@e(A)\ndef a(rig, result): ...",
+            "@demeanor.eval_test(demeanor.USUALLY_FAILS)\nasync def a(rig, result): return True",
+            {"a": Policy.USUALLY_FAILS},
+        ),
+        ("@eval_test(Policy.ALWAYS_PASSES)\ndef a(rig, result): return True", {"a": Policy.ALWAYS_PASSES}),
+        (
+            "from demeanor import eval_test as e, ALWAYS_PASSES as A\n@e(A)\ndef a(rig, result): return True",
             {"a": Policy.ALWAYS_PASSES},
         ),
-        ("@eval_test(POLICIES[0])\ndef a(rig, result): ...", {}),
-        ("@other(ALWAYS_PASSES)\ndef a(rig, result): ...", {}),
+        ("@eval_test(POLICIES[0])\ndef a(rig, result): return True", {}),
+        ("@other(ALWAYS_PASSES)\ndef a(rig, result): return True", {}),
         ("def broken(:", {}),
     ],
 )

@@ -15,7 +15,7 @@ from tests.helpers.harbor_task_files import MINIMAL, task
 
 BODY = "def saves( rig,result ) :  # odd\n    '''Says so.'''\n    assert  result\n"
 IMPORT = "from demeanor import USUALLY_PASSES, eval_test\n"
-OTHER = "@eval_test(USUALLY_PASSES, prompt='y')\ndef other(rig, result): ...\n"
+OTHER = "@eval_test(USUALLY_PASSES, prompt='y')\ndef other(rig, result): return True\n"
 
 
 def changed(path: Path, source: str, name: str = "saves") -> str:
@@ -85,7 +85,7 @@ def test_a_scenario_keeps_everything_but_the_value(tmp_path: Path) -> None:
             "was not found",
         ),
         (
-            f"{IMPORT}def saves(rig, result): ...\nx = eval_test(USUALLY_PASSES, prompt='x')(saves)\n"
+            f"{IMPORT}def saves(rig, result): return True\nx = eval_test(USUALLY_PASSES, prompt='x')(saves)\n"
             "y = eval_test(USUALLY_PASSES, prompt='y', name='y')(saves)\n",
             "was not found",
         ),

@@ -47,7 +47,7 @@ def does_not_ask(rig, result):
     assert not rig.permissions
 
 @eval_test(ALWAYS_PASSES, prompt=steps(["say", "hi"], ["exit", 3]))
-def exits_early(rig, result): ...
+def exits_early(rig, result): return True
 """
 WIRE_AGENT = '''\
 """Makes one call of its model, and asks for permission without saying which tool it is about to use."""
@@ -315,7 +315,7 @@ def test_a_tool_that_neither_the_agent_nor_the_model_tells_is_other(project: Pro
 def test_an_agent_that_does_not_exit_is_killed(project: Project):
     """At the deadline; its earlier output is known."""
     evals = "from demeanor import ALWAYS_PASSES, eval_test\n\n@eval_test(ALWAYS_PASSES, timeout=8, "
-    evals += 'prompt=\'[["call", "ls", "search", {}, "a"], ["sleep", 600]]\')\ndef sleeps(rig, result): ...\n'
+    evals += 'prompt=\'[["call", "ls", "search", {}, "a"], ["sleep", 600]]\')\ndef sleeps(rig, result): return True\n'
     project.write(demeanor_toml=SMALL, evals__eval_small_py=evals)
     ran = project.demeanor("run", "--trials", "1")
     assert ran.returncode == 1, ran.stdout + ran.stderr

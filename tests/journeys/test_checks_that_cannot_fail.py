@@ -47,7 +47,7 @@ def test_generator_is_refused_with_file_and_line(project: Project, word: str):
 
 
 @pytest.mark.parametrize(
-    "body", ["pass", "print(result)", "rig.workspace['a.txt'].exists", "found = rig.calls", "'it says so'"]
+    "body", ["pass", "...", "print(result)", "rig.workspace['a.txt'].exists", "found = rig.calls", "'it says so'"]
 )
 def test_a_check_without_any_expectation_is_refused_with_file_and_line(project: Project, body: str):
     """It could never fail. A helper that is called may assert."""

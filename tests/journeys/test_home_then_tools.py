@@ -121,7 +121,9 @@ MISTAKES = [
 @pytest.mark.parametrize(("argument", "key", "problem"), MISTAKES)
 def test_mistakes_are_refused_with_key_and_remedy(learner: Project, argument: str, key: str, problem: str) -> None:
     """Before anything runs."""
-    source = f"from demeanor import *\n@eval_test(ALWAYS_PASSES, prompt='x', {argument})\ndef one(rig, result): ...\n"
+    source = (
+        f"from demeanor import *\n@eval_test(ALWAYS_PASSES, prompt='x', {argument})\ndef one(rig, result): return 1\n"
+    )
     learner.write(evals__eval_learns_py=source)
     ran = learner.demeanor("validate", "--list")
     assert ran.returncode == 2

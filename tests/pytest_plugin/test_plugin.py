@@ -244,10 +244,11 @@ def test_marks_above_and_evals_in_classes_are_the_same_for_both_commands(evals: 
 
 def test_what_can_not_be_collected_is_refused_with_file_and_line(evals: Project):
     """By both commands: parametrize anywhere but below `@eval_test`, and a check that takes `self`."""
-    above = (
-        "@pytest.mark.parametrize('n', [1, 2])\n@eval_test(ALWAYS_PASSES, prompt='{n}')\ndef NAME(rig, result): ...\n"
+    above = "@pytest.mark.parametrize('n', [1, 2])\n"
+    above += "@eval_test(ALWAYS_PASSES, prompt='{n}')\ndef NAME(rig, result): return 1\n"
+    method = (
+        "class Some:\n    @eval_test(ALWAYS_PASSES, prompt='Write.')\n    def NAME(self, rig, result): return True\n"
     )
-    method = "class Some:\n    @eval_test(ALWAYS_PASSES, prompt='Write.')\n    def NAME(self, rig, result): ...\n"
     marked = method.replace("self, ", "")
     refused = (
         (above, "parametrize is above @eval_test"),

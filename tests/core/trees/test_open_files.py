@@ -79,7 +79,7 @@ def test_a_run_needs_files_for_every_trial() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-EVAL = "from demeanor import *\n\n@eval_test(USUALLY_PASSES, prompt='x')\ndef a(rig, result): ...\n"
+EVAL = "from demeanor import *\n\n@eval_test(USUALLY_PASSES, prompt='x')\ndef a(rig, result): return True\n"
 
 
 def test_a_run_is_refused_and_bubblewrap_is_not_blamed(project: Project) -> None:

@@ -166,7 +166,9 @@ def test_template_folder_is_relative_to_the_evals_file(tmp_path, monkeypatch):
     """`files="app"` is the folder `app` next to the eval's file, whatever the current folder is."""
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "main.py").write_text("")
-    code = "from demeanor import *\n@eval_test(USUALLY_PASSES, prompt='x', files='app')\ndef made(rig, result): ...\n"
+    code = (
+        "from demeanor import *\n@eval_test(USUALLY_PASSES, prompt='x', files='app')\ndef made(rig, result): return 1\n"
+    )
     names: dict = {}
     exec(compile(code, str(tmp_path / "eval_app.py"), "exec"), names)  # noqa: S102
     assert names["made"].scenario.template == (tmp_path / "app").resolve()
