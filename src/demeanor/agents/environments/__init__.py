@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         PACKAGE_ROOT as PACKAGE_ROOT,
         find_executable as find_executable,
         package_paths as package_paths,
+        python_paths as python_paths,
         why_missing as why_missing,
     )
     from demeanor.agents.environments.python_environment import (
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __getattr__ = lazy_names(
     __name__,
     {
-        "executables": "PACKAGE_ROOT find_executable package_paths why_missing",
+        "executables": "PACKAGE_ROOT find_executable package_paths python_paths why_missing",
         "python_environment": "environment_of environment_settings eval_folders is_python is_wide",
     },
 )
