@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from demeanor.core.values.history import RunCell
 from demeanor.core.values.policy import Policy
+from demeanor.decide import exit_code
 from demeanor.decide.comparison.rules import compare
 from demeanor.decide.gate.cell import GateCell
 from demeanor.decide.gate.effort import STANDARD
 from demeanor.decide.gate.error_rates import applied_rates
-from demeanor.decide.gate.rules import gate, gate_exit_code
+from demeanor.decide.gate.rules import gate
 from demeanor.decide.nights.baseline import Baseline
 from demeanor.reports.comparison.report import CompareReport, Side, compare_report
 from demeanor.reports.gate.report import GateReport, gate_report
@@ -45,7 +46,7 @@ def a_gate() -> tuple[GateReport, RunReport]:
         characteristics=applied_rates(answers, effort=STANDARD),
         notes=("a note | with <b>signs</b>",),
     )
-    assert gate_exit_code(answers) == 1
+    assert exit_code(answer.decision for answer in answers) == 1
     return report, run
 
 

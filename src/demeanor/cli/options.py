@@ -317,14 +317,6 @@ def positive_int(text: str) -> int:
     return number
 
 
-def count_argument(text: str) -> int:
-    """An integer of at least 0, for argparse."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 0, found {text}")
-    return number
-
-
 def positive_float(text: str) -> float:
     """A number above 0, for argparse."""
     number = float(text)

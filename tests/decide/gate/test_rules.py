@@ -11,10 +11,10 @@ from demeanor.core.values.error_rates import RATES
 from demeanor.core.values.exit_code import ExitCode
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.tally import Tally
-from demeanor.decide import decide
+from demeanor.decide import decide, exit_code
 from demeanor.decide.gate import always, check_in
 from demeanor.decide.gate.cell import GateAnswer, GateCell
-from demeanor.decide.gate.rules import error_rates, gate, gate_exit_code, next_trials
+from demeanor.decide.gate.rules import error_rates, gate, next_trials
 from demeanor.decide.nights.baseline import Baseline
 from tests.helpers.reference_rules import passes_the_gate
 
@@ -99,9 +99,9 @@ def test_undecided_has_its_own_exit_code_and_reject_beats_it(past: Baseline | No
     void, fine = cell([], past=past, voided=9), cell([1, 1, 1], name="f", past=past)
     bad = cell([0, 1], name="b", policy=Policy.ALWAYS_PASSES)
     aside = [cell([0, 0, 0], name="k", policy=Policy.USUALLY_FAILS), cell([0, 0, 0], name="s", key=False)]
-    assert gate_exit_code(gate([fine, *aside])) is ExitCode.ACCEPTED
-    assert gate_exit_code(gate([fine, void, *aside])) is ExitCode.UNDECIDED
-    assert gate_exit_code(gate([fine, void, bad])) is ExitCode.REJECTED
+    assert exit_code(answer.decision for answer in gate([fine, *aside])) is ExitCode.ACCEPTED
+    assert exit_code(answer.decision for answer in gate([fine, void, *aside])) is ExitCode.UNDECIDED
+    assert exit_code(answer.decision for answer in gate([fine, void, bad])) is ExitCode.REJECTED
 
 
 def test_the_same_trials_are_weaker_evidence_for_an_unreliable_eval() -> None:

@@ -11,12 +11,11 @@ from dataclasses import replace
 
 from demeanor.core.text.wording import all_of, count
 from demeanor.core.values.error_rates import RATES, ErrorRates
-from demeanor.core.values.exit_code import ExitCode
 from demeanor.decide.gate import always, check_in, optimal
 from demeanor.decide.gate.always import ask_for, decide
 from demeanor.decide.gate.cell import GateAnswer, GateCell
 from demeanor.decide.gate.effort import EFFORTS, STANDARD, Effort
-from demeanor.decide.policies import exit_code, too_many_voids
+from demeanor.decide.policies import too_many_voids
 
 
 def gate(
@@ -77,11 +76,6 @@ def next_trials(answers: Sequence[GateAnswer], *, budget: int | None = None) -> 
         if trials > 0:
             granted[answer.cell.name] = trials
     return granted
-
-
-def gate_exit_code(answers: Sequence[GateAnswer]) -> ExitCode:
-    """Rejected if one cell is rejected; otherwise undecided if one cell is undecided."""
-    return exit_code(answer.decision for answer in answers)
 
 
 # Confirmation of rejections: a rejected cell is accepted after all if some fresh trials all pass.
