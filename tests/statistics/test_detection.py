@@ -28,5 +28,5 @@ def test_the_true_number_is_in_the_range_as_often_as_promised():
 @pytest.mark.parametrize("found", [-1, 41])
 def test_impossible_numbers_are_refused(found: int):
     """Instead of an answer."""
-    with pytest.raises(ValueError, match=f"found={found}"):
+    with pytest.raises(ValueError, match=f"count={found}"):
         true_count(found, of=40, tested=1, sure=0.9, false_alarm=0.1)

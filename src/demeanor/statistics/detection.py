@@ -14,7 +14,7 @@ def true_count(count: int, *, of: int, tested: int, sure: float, false_alarm: fl
     alarms, each with a probability of at most `false_alarm`.
     """
     if not 0 <= count <= of or tested < 0:
-        raise ValueError(f"found={count} of={of}, tested={tested}: found must be between 0 and `of`, tested at least 0")
+        raise ValueError(f"count={count} of={of}, tested={tested}: count must be between 0 and `of`, tested at least 0")
     tail = (1 - level) / 2
     false = _quantile(table(tested, false_alarm), 1 - tail)
     highest = count
