@@ -59,8 +59,9 @@ def test_each_prompt_is_one_launch():
         ({}, "agents.mine.command: is required"),
         (
             {"comand": ["t"]},
-            "agents.mine.command: is required\n  → did you mean to write 'command' instead of 'comand'",
+            "agents.mine.comand: unknown key\n  → did you mean 'command'?",
         ),
+        ({"program": ["t"]}, "agents.mine.program: unknown key\n  → known keys: .*command"),
         ({"command": ["t", "{prompt}"], "exit_code": [0]}, "did you mean 'exit_codes'"),
         ({"command": ["t", "{prompt}"], "exit_codes": ["0"]}, "expected a list of whole numbers"),
         ({"command": ["t", "{prompt}"], "tool_kinds": {"x": "edits"}}, "unknown kind 'edits'"),

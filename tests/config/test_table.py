@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import example, given, strategies as st
 
-from demeanor.config.table import Table, path_problem
+from demeanor.config.table import Table, path_problem, read_whole
 from demeanor.core.values.errors import BadInput
 
 DATA = {"s": "text", "n": 1, "f": 1.5, "b": True, "l": ["a"], "t": {"x": 1}, "ts": [{"y": "a"}], "t2": {"q": "x 'y"}}
@@ -103,6 +103,24 @@ def test_unknown_key_gets_the_nearest():
 
     assert refused(reading, {"promt": "x"}) == "file.toml: promt: unknown key\n  → did you mean 'prompt'?"
     assert "known keys: prompt" in refused(reading, {"zzz": "x"})
+
+
+def test_an_unknown_key_is_told_before_a_missing_one():
+    """It was meant, however it is spelt; with known keys only, the missing one is the error."""
+
+    def read(found: Table) -> None:
+        if not found.texts("argv"):
+            found.fail("argv", "is required")
+        if found.choice("kind", ["edit"]) is None:
+            found.fail("kind", "is required")
+        found.whole("timeout", least=1)
+
+    def whole(found: Table) -> None:
+        read_whole(found, read)
+
+    assert refused(whole, {"zzz": "x"}).startswith("file.toml: zzz: unknown key\n  → known keys: argv, kind, timeout")
+    assert refused(whole, {"argv": ["a"], "zzz": "x"}).startswith("file.toml: zzz: unknown key")
+    assert refused(whole, {"timeout": 3}) == "file.toml: argv: is required"
 
 
 @pytest.mark.parametrize("data", [[], "x", None, 3])

@@ -288,7 +288,7 @@ def test_everything_that_cannot_be_read_is_listed(tmp_path):
     text = str(caught.value)
     assert text.startswith("evals: 3 definitions can't be read\n")
     assert all(f"\n  {tmp_path / name}" in text for name in ("eval_a.py", "one/scenario.toml", "two/scenario.toml"))
-    assert text.count("→ add a [[checks]] table") == 2
+    assert text.count("promt: unknown key\n    → did you mean 'prompt'?") == 2
     (tmp_path / "eval_a.py").unlink()
     (tmp_path / "dataset.toml").write_text("[dataset]\nname = 'org/name'")
     for name in ("one", "two"):

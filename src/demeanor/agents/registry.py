@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 from demeanor.agents import recipes
-from demeanor.config import Table
+from demeanor.config import Table, read_whole
 from demeanor.core.entry_points import installed
 from demeanor.core.values.agent import Agent
 from demeanor.core.values.errors import UnknownName
@@ -54,6 +55,6 @@ def adapter(name: str, where: Path | str | None = None) -> ModuleType:
 
 def make_agent(name: str, adapter_name: str, table: Table) -> Agent:
     """Make the agent `name` from its table in the configuration."""
-    agent: Agent = adapter(adapter_name, f"{table.where}: {table.prefix}adapter").read(name, table)
-    table.finish()
+    module = adapter(adapter_name, f"{table.where}: {table.prefix}adapter")
+    agent: Agent = read_whole(table, partial(module.read, name))
     return agent

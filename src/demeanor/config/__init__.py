@@ -30,7 +30,12 @@ if TYPE_CHECKING:
         asked_itself as asked_itself,
         maker_of as maker_of,
     )
-    from demeanor.config.table import Table as Table, describe as describe, path_problem as path_problem
+    from demeanor.config.table import (
+        Table as Table,
+        describe as describe,
+        path_problem as path_problem,
+        read_whole as read_whole,
+    )
     from demeanor.config.tables import (
         BuildRules as BuildRules,
         Limit as Limit,
@@ -46,7 +51,7 @@ __getattr__ = lazy_names(
         "fix": "FixRules Guard RULES",
         "limited_pattern": "LimitedPattern PatternTooSlow",
         "providers": "KnownProvider WELL_KNOWN asked_itself maker_of",
-        "table": "Table describe path_problem",
+        "table": "Table describe path_problem read_whole",
         "tables": "BuildRules Limit ReplayRules",
     },
 )

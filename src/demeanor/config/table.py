@@ -43,11 +43,18 @@ class Table:
             raise BadInput(f"expected a table, found {describe(data)}", where=where, key=prefix.rstrip(".") or None)
         self._data: Mapping[str, Any] = data
         self._known: dict[str, None] = {}
+        self.stand_in = ""
+        """A key that is not in the file: its value only lets a reader read on."""
 
     @property
     def data(self) -> Mapping[str, Any]:
         """The whole table, unchecked."""
         return self._data
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The keys that a getter has asked for."""
+        return tuple(self._known)
 
     @property
     def unread(self) -> tuple[str, ...]:
@@ -217,6 +224,8 @@ class Table:
     def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str | None:
         """One of `choices`."""
         value = self.take(key, str, default)
+        if key == self.stand_in:
+            return choices[0]
         if value is not None and value not in choices:
             remedy = did_you_mean(value, choices, f"expected one of: {', '.join(choices)}")
             self.fail(key, f"unknown value {value!r}", remedy)
@@ -236,6 +245,40 @@ class Table:
             if key not in self._known:
                 remedy = did_you_mean(key, self._known, f"known keys: {', '.join(self._known)}")
                 self.fail(key, "unknown key", remedy)
+
+
+_FILLERS: tuple[Any, ...] = ("https://x/{prompt}", "x", ["x"], {}, 1)
+"""A value of each type, to read on where a key is missing."""
+
+
+def read_whole(table: Table, read: Callable[[Table], T]) -> T:
+    """What `read` reads, to the last key. Where a key is missing, an unknown one is the error: it was meant."""
+    asked = table.known
+    try:
+        value = read(table)
+        table.finish()
+    except BadInput as missing:
+        key = (missing.key or "").removeprefix(table.prefix)
+        if key and key not in table and table.unread:
+            _reject_unknown(table, asked, key, read)
+        raise
+    return value
+
+
+def _reject_unknown(table: Table, asked: Sequence[str], missing: str, read: Callable[[Table], object]) -> None:
+    """Raise BadInput if the table has an unknown key, which shows when it is read with some value for a missing one."""
+    for filler in _FILLERS:
+        filled = Table({**table.data, missing: filler}, where=table.where, prefix=table.prefix, unbuilt=table.unbuilt)
+        filled.stand_in = missing
+        for key in asked:
+            filled.anything(key)
+        try:
+            read_whole(filled, read)
+        except BadInput as error:
+            if error.problem == "unknown key":
+                raise
+        else:
+            return
 
 
 def path_problem(path: str) -> str | None:

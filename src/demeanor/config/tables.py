@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast
 
-from demeanor.config.table import Table
+from demeanor.config.table import Table, read_whole
 from demeanor.core.values.gateway_limits import GatewayLimits
 from demeanor.core.values.policy import Policy
 from demeanor.core.values.sandbox_spec import Ceilings
@@ -215,14 +215,14 @@ def read_build(table: Table) -> BuildRules:
     if (words := table.maybe_texts("build")) is not None:
         return BuildRules(command=words)
     own = table.table("build")
-    if own is None:
-        return BuildRules()
+    return BuildRules() if own is None else read_whole(own, _read_build)
+
+
+def _read_build(own: Table) -> BuildRules:
     command = own.command("command")
     if not command:
         own.fail("command", "is required", 'for example: command = ["make", "build"]')
-    rules = BuildRules(command=command, timeout=own.number("timeout", least=1) or BuildRules().timeout)
-    own.finish()
-    return rules
+    return BuildRules(command=command, timeout=own.number("timeout", least=1) or BuildRules().timeout)
 
 
 def read_replay(table: Table) -> ReplayRules:

@@ -50,13 +50,14 @@ class Field:
 
 def read_fields(table: Table, fields: Sequence[Field], *, python: bool = False) -> dict[str, Any]:
     """The values of the `fields` that the table has; a missing required key and an unknown key are a BadInput."""
-    values = {}
-    for key in fields:
-        reader = key.python if python else key.toml
-        if reader is not None and (table.anything(key.name) is not None or (key.required and not python)):
-            values[key.name] = reader(table, key.name)
+    readers = [(key, reader) for key in fields if (reader := key.python if python else key.toml) is not None]
+    values = {key.name: table.anything(key.name) for key, _ in readers}
     table.finish()
-    return values
+    return {
+        key.name: reader(table, key.name)
+        for key, reader in readers
+        if values[key.name] is not None or (key.required and not python)
+    }
 
 
 def text(table: Table, key: str) -> str:

@@ -217,7 +217,7 @@ def test_every_check_is_tested():
         (f'{HEAD}passes_on = "x"\n{CHECK}', "passes_on: expected a table"),
         (f"{HEAD}[[checks]]\n", "checks[0].check: is required"),
         (f'{HEAD}[[checks]]\ncheck = "file_exist"', "did you mean 'file_exists'"),
-        (f'{HEAD}[[checks]]\ncheck = "file_exists"\nfile = "a"', "checks[0].path: is required"),
+        (f'{HEAD}[[checks]]\ncheck = "file_exists"\nfile = "a"', "checks[0].file: unknown key"),
         (f'{HEAD}[[checks]]\ncheck = "file_exists"\npath = "../a"', "leads out of the workspace"),
         (f'{HEAD}[[checks]]\ncheck = "file_exists"\npath = "a"\ntext = "b"', "checks[0].text: unknown key"),
         (f'{HEAD}[[checks]]\ncheck = "file_contains"\npath = "a"\ntext = ""', "checks[0].text: is empty"),

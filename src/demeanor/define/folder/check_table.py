@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from demeanor.config import Table, path_problem
+from demeanor.config import Table, path_problem, read_whole
 from demeanor.core.text.json_path import json_steps
 from demeanor.core.values.checks import (
     IN_HOME,
@@ -38,9 +38,7 @@ def read_check(table: Table) -> DeclaredCheck:
     """The check that a table describes."""
     table.text("check", required=True)
     name = table.choice("check", list(CHECKS)) or ""
-    check = CHECKS[name].read(table)
-    table.finish()
-    return check
+    return read_whole(table, CHECKS[name].read)
 
 
 JUDGE_EVIDENCE = ("prompt", "final_text", "said", "trajectory", "diff")
@@ -51,6 +49,10 @@ EXPECTED = ("yes", "no")
 
 def read_judge_check(table: Table) -> JudgeCheck:
     """The question that a `[[judge]]` table describes."""
+    return read_whole(table, _read_question)
+
+
+def _read_question(table: Table) -> JudgeCheck:
     votes = table.whole("votes", least=1) or 1
     if votes % 2 == 0:
         table.fail("votes", f"is {votes}", "use an odd number, so that a panel can't be split in half")
@@ -61,7 +63,7 @@ def read_judge_check(table: Table) -> JudgeCheck:
     default = JudgeCheck(question="")
     question = _not_empty(table, "question", required=True)
     expect = table.choice("expect", EXPECTED) or default.expect
-    check = JudgeCheck(
+    return JudgeCheck(
         question=question,
         rubric=table.text("rubric"),
         model=_not_empty(table, "model") or None,
@@ -69,8 +71,6 @@ def read_judge_check(table: Table) -> JudgeCheck:
         evidence=shown or default.evidence,
         expect=cast("JudgeWord", expect),
     )
-    table.finish()
-    return check
 
 
 def _path(table: Table) -> str:

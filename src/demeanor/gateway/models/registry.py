@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from demeanor.config import WELL_KNOWN, KnownProvider, Table, maker_of
+from demeanor.config import WELL_KNOWN, KnownProvider, Table, maker_of, read_whole
 from demeanor.core.values.errors import UnknownName
 from demeanor.core.values.fingerprints import short_hash
 from demeanor.gateway.dialects import DIALECTS
@@ -214,6 +214,10 @@ def read_model(table: Table) -> ModelSource:
 
 def read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_key: bool = True) -> Provider:
     """Read a provider's table; the well-known providers have defaults."""
+    return read_whole(table, lambda own: _read_provider(name, own, environ, need_key=need_key))
+
+
+def _read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_key: bool) -> Provider:
     usual = WELL_KNOWN.get(name, KnownProvider(base_url="", dialects="", key_env=""))
     base_url = table.text("base_url", usual.base_url, required=not usual.base_url)
     if not base_url.startswith(("http://", "https://")):
@@ -224,7 +228,7 @@ def read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_k
     for dialect in names:
         if dialect not in DIALECTS:
             raise UnknownName("dialect", dialect, DIALECTS, where=f"{table.where}: {table.prefix}dialects")
-    provider = Provider(
+    return Provider(
         name,
         base_url=base_url,
         dialects=[DIALECTS[dialect] for dialect in names],
@@ -235,8 +239,6 @@ def read_provider(name: str, table: Table, environ: Mapping[str, str], *, need_k
         connect_timeout=table.number("connect_timeout", least=0.1) or 15.0,
         stall_after=table.number("stall_after", least=0.1) or 300.0,
     )
-    table.finish()
-    return provider
 
 
 def _key(table: Table, default_variable: str, environ: Mapping[str, str], *, needed: bool) -> str:
