@@ -50,6 +50,10 @@ VERDICTS: dict[str, tuple[str, str | None, str]] = {
     "content-type@1": COPED,
     "content-type": ("void", "provider", "stopped at a corrupt answer (injected: content-type)"),
     "tool-id@1": COPED,
+    "cut@1:else=fail": COPED,
+    "500@2-4:else=fail": ("fail", None, "gave up on a fault that it should survive: HTTP 500: injected fault 500@2-4"),
+    "hang@1:else=fail": ("fail", None, "gave up on a fault that it should survive: injected fault hang@1:else=fail"),
+    "malformed-sse:else=fail": ("fail", None, "gave up on a fault that it should survive: the agent stopped at a"),
 }
 """What the native agent, which tries three times, makes of it."""
 

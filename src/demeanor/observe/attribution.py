@@ -9,7 +9,7 @@ from demeanor.config import asked_itself
 from demeanor.core.text.wording import excerpt
 from demeanor.core.values.capture import NOTE_REMEDY, Capture
 from demeanor.core.values.exchange import Exchange, ProviderError
-from demeanor.core.values.fault import FaultKind, kind_in
+from demeanor.core.values.fault import FaultKind, kind_in, must_survive
 from demeanor.core.values.fingerprints import BASE_URL, TASK_ENVIRONMENT
 from demeanor.core.values.messages import ToolResult
 from demeanor.core.values.trajectory import Called, Kind, kind_of
@@ -88,6 +88,15 @@ def injected(capture: Capture, exchanges: Sequence[Exchange]) -> bool:
     if capture.breakdown is not None or external_failure(capture, exchanges) is None:
         return False
     return bool(_injected_rule(capture.exchanges if capture.provider_silent else exchanges))
+
+
+def gave_up(capture: Capture, exchanges: Sequence[Exchange]) -> str | None:
+    """How the agent gave up because of an injected fault that it should survive, if it did."""
+    ended_by = capture.exchanges if capture.provider_silent else exchanges
+    if not ended_by or not must_survive(ended_by[-1].fault or "") or not injected(capture, exchanges):
+        return None
+    _, detail = external_failure(capture, exchanges) or (None, "")
+    return f"the agent gave up on a fault that it should survive: {detail}"
 
 
 def _stopped_at_corrupt_answer(capture: Capture, exchanges: Sequence[Exchange]) -> bool:

@@ -20,6 +20,7 @@ from demeanor.observe.attribution import (
     agent_failure,
     certain_failure,
     external_failure,
+    gave_up,
     injected,
     missing_network,
     past_gateway,
@@ -57,6 +58,8 @@ def observe(capture: Capture, kinds: Mapping[str, Kind]) -> Evidence:
     )
     trouble = _trouble(capture, exchanges)
     misdeed = (certain_failure if trouble else agent_failure)(capture, exchanges)
+    if trouble is not None and (surrender := gave_up(capture, exchanges)) is not None:
+        trouble, misdeed = None, misdeed or surrender
     return Evidence(
         trial=capture.trial,
         trajectory=trajectory,

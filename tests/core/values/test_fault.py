@@ -65,6 +65,8 @@ def test_whatever_is_written_is_understood_or_refused(text: object) -> None:
         ("429@1:retry_after=1", Fault(kind=FaultKind.RATE_LIMIT, first=1, last=1, retry_after=1)),
         ("drip:delay=0.25", Fault(kind=FaultKind.DRIP, delay=0.25)),
         ("tool:db.find:500@1", Fault(kind=FaultKind.SERVER, first=1, last=1, tool="db.find")),
+        ("cut@1:else=fail", Fault(kind=FaultKind.CUT, first=1, last=1, must_survive=True)),
+        ("429:retry_after=1:else=fail", Fault(kind=FaultKind.RATE_LIMIT, retry_after=1, must_survive=True)),
         ("tool:db.find.all:hang", Fault(kind=FaultKind.HANG, tool="db.find.all")),
         ("content-type:content_type=text/plain", Fault(kind=FaultKind.CONTENT_TYPE, content_type="text/plain")),
     ],
@@ -101,6 +103,9 @@ def test_forms(text: str, fault: Fault) -> None:
         ("tool:db.find:tool:db.find:500", "write tool:SERVER.TOOL:KIND"),
         ("tool:db.find:cut@1", "the faults of tools, without options: 429"),
         ("tool:db.find:429:retry_after=1", "a tool can't have the fault"),
+        ("tool:db.find:429:else=fail", "a tool can't have the fault"),
+        ("judge:429:else=fail", "the option of 429 is :retry_after=VALUE"),
+        ("cut:else=fail:else=fail", "cut has no options, found 'else=fail'"),
         (429, "write KIND[@WHEN][:OPTION=VALUE]"),
     ],
 )

@@ -4,6 +4,7 @@
 cut@2-3                 the second and third exchange
 500@30%                 each exchange with this probability, drawn with the trial's seed
 hang                    every exchange
+cut@1:else=fail         an agent that gives up because of it fails; without this, its trial is void
 tool:github.search:500@1    the first call of the tool `search` of the MCP server `github`
 judge:500@1             the first exchange of each question to a judge, instead of the agent's
 user:500@1              the first exchange with the model that plays the user
@@ -66,7 +67,9 @@ OPTIONS: Mapping[FaultKind, str] = {
     FaultKind.DRIP: "delay",
     FaultKind.CONTENT_TYPE: "content_type",
 }
-"""The option of each kind; other kinds have none."""
+"""The option of each kind; other kinds have none but `else=fail`, which all faults of the agent's exchanges can have."""
+
+_SURVIVE = "else=fail"
 
 TOOL_KINDS = (*_STATUSES, FaultKind.REFUSED, FaultKind.HANG, FaultKind.EMPTY)
 """The kinds that a tool of an MCP server can have."""
@@ -105,6 +108,9 @@ class Fault:
     content_type: str | None = None
     """The wrong content type; None means text/html."""
 
+    must_survive: bool = field(default=False, repr=False)
+    """Whether an agent that gives up because of it fails; otherwise its trial is void."""
+
     tool: str | None = None
     """The tool `server.tool` of an MCP server whose calls it affects; None for exchanges with the model."""
 
@@ -126,7 +132,8 @@ class Fault:
         prefix = "" if self.role == "agent" else f"{self.role}:"
         if self.tool:
             prefix = f"tool:{self.tool}:"
-        return f"{prefix}{self.kind}{when}" + (f":{name}={shown}" if value is not None else "")
+        options = (f":{name}={shown}" if value is not None else "") + (f":{_SURVIVE}" if self.must_survive else "")
+        return f"{prefix}{self.kind}{when}{options}"
 
     @property
     def role(self) -> Role:
@@ -153,7 +160,7 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
         if (of_tool := _TOOL.fullmatch(text)) is None:
             fail("does not name a tool", "write tool:SERVER.TOOL:KIND[@WHEN], such as 'tool:github.search:500@1'")
         rule = parse_fault(of_tool[2], where=where, key=key)
-        if rule.kind not in TOOL_KINDS or rule.retry_after is not None:
+        if rule.kind not in TOOL_KINDS or rule.retry_after is not None or rule.must_survive:
             of_tools = ", ".join(TOOL_KINDS)
             fail(f"a tool can't have the fault {rule}", f"the faults of tools, without options: {of_tools}")
         return replace(rule, tool=of_tool[1])
@@ -173,7 +180,8 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
             f"{when!r} does not select an exchange",
             "write @2 for the second, @2-4 for several, @30% for a probability, or nothing",
         )
-    for option in rest.split(":")[1:]:
+    plain = rest.removesuffix(f":{_SURVIVE}") if role is None else rest
+    for option in plain.split(":")[1:]:
         key_, equals, value = option.partition("=")
         option_name = OPTIONS.get(kind)
         if option_name is None:
@@ -184,7 +192,7 @@ def parse_fault(text: Any, *, where: Path | str, key: str | None = None) -> Faul
             fail(f"{value!r} can't be the {option_name}", _WANTED[option_name])
         fields[option_name] = option_value
     whose = role[1] if role else ""
-    return Fault(kind=kind, judge=whose == "judge", user=whose == "user", **fields)
+    return Fault(kind=kind, judge=whose == "judge", user=whose == "user", must_survive=plain != rest, **fields)
 
 
 def parse_faults(texts: Iterable[Any], *, where: Path | str, key: str | None = None) -> tuple[Fault, ...]:
@@ -192,6 +200,11 @@ def parse_faults(texts: Iterable[Any], *, where: Path | str, key: str | None = N
     return tuple(
         parse_fault(text, where=where, key=f"{key}[{place}]" if key else None) for place, text in enumerate(texts)
     )
+
+
+def must_survive(rule: str) -> bool:
+    """Whether a stored rule says that an agent that gives up because of it fails."""
+    return rule.endswith(f":{_SURVIVE}")
 
 
 def kind_in(rule: str) -> FaultKind | None:
