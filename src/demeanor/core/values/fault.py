@@ -67,7 +67,7 @@ OPTIONS: Mapping[FaultKind, str] = {
     FaultKind.DRIP: "delay",
     FaultKind.CONTENT_TYPE: "content_type",
 }
-"""The option of each kind; other kinds have none but `else=fail`, which all faults of the agent's exchanges can have."""
+"""The option of each kind, beside `else=fail`, which every fault of the agent's exchanges can have."""
 
 _SURVIVE = "else=fail"
 
