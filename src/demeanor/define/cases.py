@@ -175,8 +175,8 @@ def _rows(path: Path, kind: str) -> Iterator[tuple[int, Any]]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        kind = Unusable if isinstance(error, FileNotFoundError) else BadInput
-        raise kind(f"can't be read: {error}", where=path, remedy="cases are UTF-8 files") from None
+        error_type = Unusable if isinstance(error, FileNotFoundError) else BadInput
+        raise error_type(f"can't be read: {error}", where=path, remedy="cases are UTF-8 files") from None
     if kind == "csv":
         import csv as csv_module
 
