@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import threading
@@ -10,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
+from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from tests.helpers.project import Project
 
@@ -53,6 +56,12 @@ def attributes(one: Any) -> dict[str, Any]:
     return {item["key"]: next(iter(item["value"].values())) for item in one["attributes"]}
 
 
+def ids_in_base64(fields: dict[str, Any]) -> dict[str, Any]:
+    """The ids as protobuf's JSON has them: those of OTLP are hexadecimal."""
+    ids = {"traceId", "spanId", "parentSpanId"} & fields.keys()
+    return fields | {name: base64.b64encode(bytes.fromhex(fields[name])).decode() for name in ids}
+
+
 def test_a_trial_is_a_trace(project: Project, collector: tuple[str, list[ExportTraceServiceRequest]]) -> None:
     """invoke_agent with its chats, its tool calls and its findings; the file and the collector get the same ids."""
     project.write(evals__eval_a_py=EVAL)
@@ -79,6 +88,8 @@ def test_a_trial_is_a_trace(project: Project, collector: tuple[str, list[ExportT
     assert "buy bread" in results[0]["gen_ai.evaluation.explanation"]
 
     assert {span["kind"] for span in spans.values()} <= {1, 3}  # numbers, as the specification of the JSON form says
+    parsed = ParseDict(json.loads(line, object_hook=ids_in_base64), TracesData())  # refuses unknown fields
+    assert len(parsed.resource_spans[0].scope_spans[0].spans) == len(resource["scopeSpans"][0]["spans"])
 
     url, got = collector
     sent = project.demeanor("store", "export", "--format", "otlp", OTEL_EXPORTER_OTLP_ENDPOINT=url)

@@ -36,5 +36,5 @@ def test_a_damaged_capture_is_an_error_with_its_position(tmp_path: Path):
     captures = CaptureFile(tmp_path / "c.gz")
     position = captures.append(b"one\n")
     (tmp_path / "c.gz").write_bytes(b"x" * 10)
-    with pytest.raises(StoreError, match="the capture at byte 0 can't be read"):
+    with pytest.raises(StoreError, match="the capture at byte 0 is damaged"):
         captures.read(position)

@@ -86,7 +86,7 @@ def test_an_error_names_line_and_field(tmp_path: Path) -> None:
     """Also inside a verdict, which is decoded on its own."""
     path = tmp_path / "ledger.jsonl"
     path.write_bytes(ledger_line(PASSED) + ledger_line(PASSED).replace(b'"yes"', b'"maybe"'))
-    with pytest.raises(StoreError, match=r"line 2 can't be read: verdict\.findings\[0\]\.answer: 'maybe'"):
+    with pytest.raises(StoreError, match=r"line 2 is damaged: verdict\.findings\[0\]\.answer: 'maybe'"):
         list(read_ledger(path))
 
 

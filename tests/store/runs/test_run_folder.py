@@ -110,7 +110,7 @@ def test_a_broken_line_is_an_error_that_names_it(tmp_path: Path):
     keep(begun(tmp_path / "r"), 1, Pass())
     ledger = tmp_path / "r" / "ledger.jsonl"
     ledger.write_bytes(b'{"eval": 3}\n' + ledger.read_bytes())
-    with pytest.raises(StoreError, match=r"ledger.jsonl: line 1 can't be read"):
+    with pytest.raises(StoreError, match=r"ledger.jsonl: line 1 is damaged"):
         RunFolder(tmp_path / "r").records()
 
 
@@ -120,6 +120,9 @@ def test_a_folder_of_another_version_is_refused(tmp_path: Path):
     path = tmp_path / "r" / "run.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema": "demeanor-run/99"}))
     with pytest.raises(StoreError, match="demeanor-run/99"):
+        RunFolder(tmp_path / "r").info()
+    path.write_text("garbage")
+    with pytest.raises(StoreError, match=r"run\.json: is damaged: "):
         RunFolder(tmp_path / "r").info()
 
 

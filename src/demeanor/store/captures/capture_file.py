@@ -59,7 +59,7 @@ class CaptureFile:
         try:
             return gzip.decompress(self.packed(position))
         except (OSError, EOFError, ValueError) as error:
-            raise StoreError(f"{self.path}: the capture at byte {offset} can't be read: {error}") from None
+            raise StoreError(f"{self.path}: the capture at byte {offset} is damaged: {error}") from None
 
     def close(self) -> None:
         """Close the file."""

@@ -50,5 +50,5 @@ def read_judge_answers(run: Path | None) -> dict[tuple[str, int], list[JudgeAnsw
             answers.setdefault((data["trial"], data["attempt"]), []).append(answer)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             where = f"{run / FILE}: line {number}"
-            raise StoreError(f"{where} can't be read: {error}\n  → remove the line, or the file") from None
+            raise StoreError(f"{where} is damaged: {error}\n  → remove the line, or the file") from None
     return answers

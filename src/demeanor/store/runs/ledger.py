@@ -65,7 +65,7 @@ def read_record(path: Path, number: int, line: bytes, shared: SharedValues | Non
         record = decode(Record, data)
         _check(record)
     except (DecodeError, ValueError, TypeError, RecursionError) as error:
-        raise StoreError(f"{path}: line {number} can't be read: {error}\n  → remove the line, or the run") from None
+        raise StoreError(f"{path}: line {number} is damaged: {error}\n  → remove the line, or the run") from None
     return record
 
 

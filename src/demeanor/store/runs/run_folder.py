@@ -113,7 +113,7 @@ class RunFolder:
         return info
 
     def _damaged(self, error: object) -> StoreError:
-        return StoreError(f"{self.folder / RUN_FILE}: can't be read: {error}\n  → restore the file, or remove the run")
+        return _unreadable(self.folder / RUN_FILE, error)
 
     def _run_json(self) -> Mapping[str, Any]:
         path = self.folder / RUN_FILE
@@ -156,7 +156,7 @@ class RunFolder:
             events = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
             return decode(Trajectory, {"events": events}).events
         except (OSError, ValueError, TypeError, RecursionError) as error:
-            raise StoreError(f"{path}: can't be read: {error}\n  → restore the file, or remove the run") from None
+            raise _unreadable(path, error) from None
 
     def cells(self) -> tuple[Mapping[str, Any], ...]:
         """The plan in run.json: `eval`, `subject`, `policy`, `layer`, `trials` and `skipped` of each cell; in a shard
@@ -395,3 +395,8 @@ def write_call_log(source: Path, record: Record) -> Path:
     path = folder / f"{slug(record.eval)}.{slug(record.subject)}.trial-{record.number}.log"
     write_atomically(path, f"{record.verdict.outcome}\n{record.chain}\n")
     return path
+
+
+def _unreadable(path: Path, error: object) -> StoreError:
+    problem = "can't be read" if isinstance(error, OSError) else "is damaged"
+    return StoreError(f"{path}: {problem}: {error}\n  → restore the file, or remove the run")
