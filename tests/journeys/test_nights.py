@@ -12,7 +12,7 @@ from xml.etree.ElementTree import XML
 import pytest
 
 from tests.helpers.project import Project
-from tests.helpers.versions import put_apart
+from tests.helpers.versions import Nights, put_apart
 
 EVALS = """\
 from demeanor import ALWAYS_PASSES, USUALLY_PASSES, eval_test
@@ -240,3 +240,48 @@ def test_without_runs_the_message_has_a_remedy(project: Project):
         assert done.returncode == 2, done.stdout + done.stderr
     assert "demeanor nightly" in project.demeanor("report").stderr
     assert not (project.folder / "results").exists()
+
+
+PROMPTED = """\
+import json, os, sys, urllib.request
+from pathlib import Path
+system = Path(__file__).with_name("prompt.md").read_text()
+messages = [{"role": "system", "content": system}, {"role": "user", "content": sys.argv[1]}]
+headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
+data = json.dumps({"model": "scripted", "messages": messages}).encode()
+url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+urllib.request.urlopen(urllib.request.Request(url, data, headers)).read()
+"""
+PROMPTED_CONFIG = """\
+subjects = ["mine:scripted"]
+sandbox = "none"
+trials = 1
+[agents.mine]
+adapter = "command"
+command = ["python3", "./agent.py", "{prompt}"]
+dialect = "openai-chat"
+base_url_env = ["OPENAI_BASE_URL"]
+token_env = ["OPENAI_API_KEY"]
+"""
+HELLO = """\
+from demeanor import USUALLY_PASSES, eval_test
+
+@eval_test(USUALLY_PASSES, prompt="Say hello.")
+def hello(rig, result):
+    assert rig.turns
+"""
+
+
+def test_changed_lines_of_the_prompt_are_shown_with_their_file(project: Project) -> None:
+    """What a subject's system prompt says anew and no more since the night before, and no hashes."""
+    project.write(agent_py=PROMPTED, demeanor_toml=PROMPTED_CONFIG, evals__eval_a_py=HELLO)
+    nights = Nights(project)
+    prompt = project.folder / "prompt.md"
+    for rule in ("Ask before you delete a file.", "Never delete a file."):
+        prompt.write_text(f"You are a good assistant.\n{rule}\n")
+        nights.commit()
+        nights.night()
+    shown = report(project, COLUMNS="200")
+    assert "note: prompt of mine:scripted: - system: Ask before you delete a file.\n" in shown
+    assert "note: prompt of mine:scripted: + system: Never delete a file. (prompt.md:2)\n" in shown
+    assert "system prompt, tools or sampling: hello, mine:scripted" in shown

@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     )
     from demeanor.results.sent_prompt import (
         LocatedInstruction as LocatedInstruction,
+        changed_instructions as changed_instructions,
         locate as locate,
         sent_instructions as sent_instructions,
     )
@@ -128,7 +129,7 @@ __getattr__ = lazy_names(
         "promotions": "manual_promotion promoted_by_hand unrecorded_promotions",
         "resume": "Stale resumed_request stale_attempts",
         "runs": "StoredRun find_past_run find_stored_run request_of_run runs_before runs_with_eval",
-        "sent_prompt": "LocatedInstruction locate sent_instructions",
+        "sent_prompt": "changed_instructions LocatedInstruction locate sent_instructions",
         "tallies": "case_groups despite_lost mean_rate summary tally tally_trials",
         "trajectory_diff": "Pair align distance first_divergence way",
         "trial_steps": "TrialSteps load_capture load_steps read_steps user_replies",

@@ -12,6 +12,7 @@ from demeanor.core.trees.git import GitError
 from demeanor.core.values.errors import UsageError
 from demeanor.core.values.record import Record
 from demeanor.observe import first_request
+from demeanor.results.find_trial import find_record
 from demeanor.results.runs import StoredRun
 from demeanor.results.trial_steps import load_capture
 from demeanor.store.captures import open_capture_store
@@ -37,6 +38,23 @@ def sent_instructions(run: StoredRun, record: Record, config: Config) -> tuple[P
         remedy = f"see what happened: demeanor trace {shlex.quote(str(record.trial))}"
         raise UsageError(f"{record.trial}: the agent sent no request to a model\n  → {remedy}")
     return instructions(request, capture.facts)
+
+
+def changed_instructions(before: StoredRun, after: StoredRun, trials: str, config: Config) -> tuple[str, ...]:
+    """A line for each instruction of the prompt and tools that only one of two runs sent in `trials`: `- system: text`
+    or `+ system: text (file:line)`."""
+    old, new = (
+        {part.id: part for part in sent_instructions(run, find_record(run, trials), config) if part.kind != "section"}
+        for run in (before, after)
+    )
+    gone = [f"- {part.place}: {part.text}" for part in old.values() if part.id not in new]
+    added = locate([part for part in new.values() if part.id not in old], config)
+    return (*gone, *map(_added, added))
+
+
+def _added(row: LocatedInstruction) -> str:
+    place = f" ({row.location.path}:{row.location.line})" if row.location else ""
+    return f"+ {row.instruction.place}: {row.instruction.text}{place}"
 
 
 def locate(instructions: Sequence[PromptInstruction], config: Config) -> tuple[LocatedInstruction, ...]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demeanor.cli import positive_int
-from demeanor.core.values.errors import UsageError
+from demeanor.core.text.wording import one_line
+from demeanor.core.values.errors import DemeanorError, UsageError
 
 if TYPE_CHECKING:
     from demeanor.config import Config
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 FORMATS = ("terminal", "markdown", "json", "junit", "html")
 _NIGHTS, _DETAILS = 7, 20
 _COMPACT_FROM_ROWS = 500
+_LINES, _WIDTH = 10, 300
+"""Changed lines of a prompt that are shown, and how much of each."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +57,28 @@ def text(args: argparse.Namespace, config: Config, results: Path, screen: Screen
             details=args.details or _DETAILS,
             near=near_of_night(history, chosen, config),
         )
+        report = replace(report, notes=(*report.notes, *_prompt_changes(report, config, results)))
         return _in_format(args, report, history, config, results, screen)
+
+
+def _prompt_changes(report: NightReport, config: Config, results: Path) -> Iterator[str]:
+    """What is new and gone in the prompt and tools of each subject since the night before, where both are stored."""
+    from demeanor.results import changed_instructions, find_stored_run
+
+    tonight = report.nights[-1].name
+    for nights in report.subjects:
+        names = [change.evals[0] for change in nights.changes if (change.run, change.part) == (tonight, "prompt")]
+        if not names or len(report.nights) == 1:
+            continue
+        runs = (report.nights[-2].name, tonight)
+        try:
+            before, after = (find_stored_run(name, results, config, os.environ) for name in runs)
+            lines = changed_instructions(before, after, f"{names[0]}/{nights.subject}", config)
+        except DemeanorError:  # a run or its captures are not here any more
+            continue
+        yield from (f"prompt of {nights.subject}: {one_line(line, width=_WIDTH)}" for line in lines[:_LINES])
+        if len(lines) > _LINES:
+            yield f"prompt of {nights.subject}: and {len(lines) - _LINES} more: demeanor trace --prompt --run {tonight}"
 
 
 def _chosen(history: History, args: argparse.Namespace, results: Path) -> PastRun:

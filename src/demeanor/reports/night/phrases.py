@@ -270,6 +270,8 @@ def mark_of(part: Part) -> str:
 def _change(change: NightChange, report: NightReport) -> str:
     night = next(night for night in report.nights if night.name == change.run)
     values = f" {one_line(change.before, width=40)} → {one_line(change.after, width=40)}" if change.before else ""
+    if change.part == "prompt":  # two hashes: the changed lines are in the notes
+        values = ""
     names = ", ".join(one_line(name, width=60) for name in change.evals[:3])
     more = f" and {len(change.evals) - 3} more" if len(change.evals) > 3 else ""
     return f"{numbers.when(night.info.started)}  {PARTS[change.part]}{values}: {names}{more}"
