@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from demeanor.runner.executors import (
         ExecutorModule as ExecutorModule,
         ExecutorRun as ExecutorRun,
+        LocalExecutor as LocalExecutor,
         WrappedExecutor as WrappedExecutor,
         executor_module as executor_module,
         installed_executors as installed_executors,
@@ -160,7 +161,8 @@ __getattr__ = lazy_names(
             "plan_engines require_engines ShowProgress task_environment TaskOptions tasks_refused"
         ),
         "execution": "execute execute_async execute_together prepare PreparedRun RunResult",
-        "executors": ("executor_module ExecutorModule ExecutorRun installed_executors shared_executor WrappedExecutor"),
+        "executors": "executor_module ExecutorModule ExecutorRun installed_executors LocalExecutor shared_executor"
+        " WrappedExecutor",
         "features": "asked_models run_features Services sessions_of",
         "gateways": "make_gateway",
         "hooks": "tell_decisions",
