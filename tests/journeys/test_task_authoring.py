@@ -203,9 +203,10 @@ def _stock(project: Project) -> dict[tuple[str, str], dict[str, float]]:
         words, cwd=project.folder, env={**project.env, **quiet}, check=True, capture_output=True, timeout=LONGEST
     )
     results = [json.loads(path.read_text()) for path in (project.folder / "jobs").glob("*/*/result.json")]
+    assert [result["exception_info"] for result in results if result["verifier_result"] is None] == []
     return {
-        (one["agent_info"]["name"], one["task_name"].rpartition("/")[2]): one["verifier_result"]["rewards"]
-        for one in results
+        (result["agent_info"]["name"], result["task_name"].rpartition("/")[2]): result["verifier_result"]["rewards"]
+        for result in results
     }
 
 
