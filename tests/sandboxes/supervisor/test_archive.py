@@ -64,6 +64,22 @@ def test_what_is_packed_is_unpacked(
         }
 
 
+def test_a_stream_is_read_to_its_end(tmp_path: Path) -> None:
+    """Also what follows the file in a record of its own: the sender may still be writing it."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/full").write_bytes(bytes(tarfile.RECORDSIZE - 2 * tarfile.BLOCKSIZE))
+    stream, _ = packed(tmp_path / "a")
+    assert len(stream.getvalue()) == 2 * tarfile.RECORDSIZE
+    unpack(stream, str(tmp_path / "b"), owner=OWN, mode=None)
+    assert stream.read() == b""
+    stream.seek(0)
+    unpack_untrusted(stream, str(tmp_path / "c"))
+    assert stream.read() == b""
+    stream.seek(0)
+    unpack_file(stream, str(tmp_path / "d"))
+    assert stream.read() == b""
+
+
 def test_special_files_are_skipped_and_reported(tmp_path: Path) -> None:
     """Fifos are not opened, and what is too large or too much is not taken."""
     os.mkfifo(tmp_path / "pipe")

@@ -130,6 +130,7 @@ def unpack(stream: IO[bytes], folder: str, *, owner: tuple[int, int], mode: int 
             info.mode = info.mode if mode is None else mode
             _extract(tar, info, folder)
             os.lchown(f"{folder}/{info.name}", *owner)
+    _read_end(stream)
 
 
 def unpack_untrusted(
@@ -160,7 +161,16 @@ def unpack_untrusted(
             except (OSError, ValueError, OverflowError) as error:
                 name = info.name if len(info.name) <= _MAX_NAME else f"a name of {len(info.name)} characters"
                 skipped.append(f"{name}: {getattr(error, 'strerror', None) or error}")
+    _read_end(stream)
     return _first(skipped)
+
+
+def _read_end(stream: IO[bytes]) -> None:
+    """Read what follows the last file: zeros, at most to the end of the next record. Otherwise the pipe could be closed
+    while the sender still writes them, and its transfer would fail."""
+    import tarfile
+
+    stream.read(2 * tarfile.RECORDSIZE)
 
 
 def unpack_file(stream: IO[bytes], target: str, *, max_bytes: int = UNLIMITED) -> None:
@@ -174,6 +184,7 @@ def unpack_file(stream: IO[bytes], target: str, *, max_bytes: int = UNLIMITED) -
             raise ValueError(f"the sandbox sent no file for {target}")
         _unlink(target)
         _write(tar, info, target)
+    _read_end(stream)
 
 
 def _extract(tar: tarfile.TarFile, info: tarfile.TarInfo, folder: str) -> None:
