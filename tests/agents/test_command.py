@@ -127,9 +127,9 @@ def test_a_path_without_a_program_says_what_is_wrong_with_it(tmp_path):
     def missing(*words: str) -> str:
         return str(agent(command=[*words, "{prompt}"]).missing()).partition(";")[0]
 
-    assert missing(f"{tmp_path}/gone.sh") == f"there is no file {tmp_path}/gone.sh"
+    assert missing(f"{tmp_path}/gone.sh") == f"{tmp_path}/gone.sh does not exist"
     assert missing(f"{tmp_path}/plain.sh") == f"{tmp_path}/plain.sh is not executable (chmod +x)"
-    assert missing("sh", f"{tmp_path}/gone.sh") == f"there is no file {tmp_path}/gone.sh"
+    assert missing("sh", f"{tmp_path}/gone.sh") == f"{tmp_path}/gone.sh does not exist"
     assert agent(command=["sh", f"{tmp_path}/plain.sh", "{prompt}"]).missing() is None
 
 

@@ -43,10 +43,10 @@ def test_no_part_of_a_path_leads_out(tmp_path: Path, name: str, marker: str) -> 
 
 def test_links_inside_of_the_repository_are_followed(tmp_path: Path) -> None:
     """Evals may share a template; and the repository itself may be named by a link."""
-    (tmp_path / "repository/shared").mkdir(parents=True)
+    (tmp_path / "repository/common").mkdir(parents=True)
     (tmp_path / "repository/.git").mkdir()
     (tmp_path / "repository/a").mkdir()
-    (tmp_path / "repository/a/template").symlink_to("../shared")
+    (tmp_path / "repository/a/template").symlink_to("../common")
     (tmp_path / "link").symlink_to("repository")
     for place in (tmp_path / "repository", tmp_path / "link"):
         refuse_outside(place / "a/template", where="x")

@@ -136,7 +136,7 @@ class AgentProgram:
         reason = why_missing(program)
         script = arguments[0] if arguments and _INTERPRETERS.fullmatch(Path(program).name) else ""
         if reason is None and script.startswith("/") and not Path(script).exists():
-            reason = f"there is no file {script}"
+            reason = f"{script} does not exist"
         return f"{reason}; install it, or correct agents.{name}.command" if reason else None
 
     def version(self) -> str | None:

@@ -339,7 +339,7 @@ def test_the_api_of_an_agent_is_found_by_starting_it(project: Project) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("./absent.sh {prompt}", "--agent: there is no file "),
+        ("./absent.sh {prompt}", "/absent.sh does not exist"),
         ("absent-program run", "--agent: 'absent-program' is not on PATH"),
         ("sh 'open", "--agent: \"sh 'open\" can't be split into words"),
     ],

@@ -180,7 +180,7 @@ def _why_not_here(program: str) -> str:
     if os.sep not in program:
         return f"{program!r} is not on PATH"
     if not Path(program).exists():
-        return f"there is no file {program}"
+        return f"{program} does not exist"
     return f"{program} is not executable (chmod +x)" if Path(program).is_file() else f"{program} is not a file"
 
 

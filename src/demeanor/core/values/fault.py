@@ -132,8 +132,12 @@ class Fault:
         prefix = "" if self.role == "agent" else f"{self.role}:"
         if self.tool:
             prefix = f"tool:{self.tool}:"
-        options = (f":{name}={shown}" if value is not None else "") + (f":{_SURVIVE}" if self.must_survive else "")
-        return f"{prefix}{self.kind}{when}{options}"
+        text = f"{prefix}{self.kind}{when}"
+        if value is not None:
+            text += f":{name}={shown}"
+        if self.must_survive:
+            text += f":{_SURVIVE}"
+        return text
 
     @property
     def role(self) -> Role:
